@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// transport.hpp - interface of the transport room: who moves frames between ranks.
+//
+// A transport moves a 64-byte header and a payload from one rank of a communicator to another,
+// once, whole and unchanged, in any order. It does not look inside, but for the context word that
+// tells communicators apart. It never blocks but in wait(), and calls back (Sink) only from inside
+// progress(). A channel and the objects behind it are used under one lock held by the caller
+// (wait() excepted): a transport needs no locks of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/status.hpp"
+
+namespace wring::transport {
+
+inline constexpr std::size_t kHeaderBytes = 64;
+/// Where in a header the 8-byte context stands; senders write it in host (little-endian) order.
+inline constexpr std::size_t kContextOffset = 8;
+
+/// A received frame. header and payload are valid until on_message returns, or, if it was kept,
+/// until release(handle). payload is aligned to 8 bytes.
+struct Message {
+  const std::byte* header;
+  const std::byte* payload;
+  std::size_t payload_bytes;
+  void* handle;  ///< names the message for Channel::release
+};
+
+/// Receives what happens on a channel. Called from inside progress() only; must not call progress()
+/// or wait(), may call send() and release().
+class Sink {
+ public:
+  /// A frame for this channel's context has come. Returns whether the message is kept.
+  virtual bool on_message(const Message& message) noexcept = 0;
+  /// A send that returned `again`-free but incomplete has ended: its memory may be reused.
+  virtual void on_sent(std::uint64_t token, Status status) noexcept = 0;
+  /// The peer can no longer be reached; sends to it have been or will be reported by on_sent.
+  virtual void on_peer_failed(int peer, Status status) noexcept = 0;
+
+ protected:
+  ~Sink() = default;
+};
+
+enum class Sent : std::uint8_t {
+  done,     ///< memory may be reused at once; no on_sent will come
+  pending,  ///< memory must stay; on_sent(token) will come
+  again,    ///< nothing was taken; try again after progress()
+  failed,   ///< nothing was taken; the reason has been logged
+};
+
+/// One communicator's view of a transport.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  /// Sends header and payload to rank `peer` (never this rank). The header is copied before the
+  /// call returns; the payload stays in place until the send is done.
+  virtual Sent send(int peer, const std::byte* header, const void* payload, std::size_t bytes,
+                    std::uint64_t token) noexcept = 0;
+  /// Moves things on without blocking; whether anything happened.
+  virtual bool progress() noexcept = 0;
+  /// Gives a kept message back.
+  virtual void release(void* handle) noexcept = 0;
+  /// ok once everything sent on this channel has left this process's buffers, so that it arrives
+  /// even if progress() is never called again; else again.
+  virtual Status flush() noexcept = 0;
+  /// Blocks until progress() may have something to do, or for at most microseconds. Called without
+  /// the caller's lock. sending: own sends are incomplete.
+  virtual void wait(int microseconds, bool sending) noexcept = 0;
+};
+
+/// What a transport may ask for while it opens a channel. Collective over the communicator.
+class Bootstrap {
+ public:
+  virtual int rank() const noexcept = 0;
+  virtual int size() const noexcept = 0;
+  /// The same on all ranks, unique among the communicators alive in these processes.
+  virtual std::uint64_t context() const noexcept = 0;
+  /// All ranks' bytes, in rank order: bytes from each into out[size * bytes].
+  virtual Status allgather(const void* in, std::size_t bytes, void* out) noexcept = 0;
+  /// All ranks agree on the worst status: any error anywhere is an error everywhere.
+  virtual Status agree(Status mine) noexcept = 0;
+  /// For the mpi transport: a pointer to an MPI_Comm that is Wring's own. Null elsewhere.
+  virtual void* native_comm() noexcept = 0;
+
+ protected:
+  ~Bootstrap() = default;
+};
+
+struct Caps {
+  std::size_t max_payload;      ///< largest payload of one frame
+  int in_flight;                ///< frames per peer that keep it busy
+};
+
+/// A transport: one file of this room exports one constant object of this type, listed in
+/// transports.def. Ids order preference.
+struct Transport {
+  const char* name;
+  const char* summary;
+  Caps (*caps)() noexcept;
+  /// Collective over boot's communicator: opens a channel whose frames go to sink. Fails on all
+  /// ranks or on none. The sink must outlive the channel.
+  Status (*open)(Bootstrap& boot, Sink& sink, std::unique_ptr<Channel>& out) noexcept;
+  /// Ends what the transport holds for the process, after the last channel. Not collective.
+  void (*shutdown)() noexcept;
+  /// A line for wring_info --transports: version and what it found. May be null.
+  const char* (*describe)() noexcept;
+};
+
+/// Transports of this build that serve MPI processes, in order of preference (transports.def).
+std::span<const Transport* const> all() noexcept;
+const Transport* find(const char* name) noexcept;
+
+}  // namespace wring::transport
