@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# local.mk - files of the base room.
+libwring_core_la_SOURCES += \
+  %D%/config.cpp \
+  %D%/config.def \
+  %D%/config.hpp \
+  %D%/dtype.hpp \
+  %D%/log.cpp \
+  %D%/log.hpp \
+  %D%/status.cpp \
+  %D%/status.hpp

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# local.mk - test programs and checks. To add a test, add its file to the list of its folder.
+
+# tests/unit: one process, hidden symbols. One line a file, in alphabetical order.
+unit_sources = \
+  tests/unit/test_config.cpp \
+  tests/unit/test_status.cpp
+
+# tests/sim: many ranks in one process, over transport/loop.
+sim_sources =
+
+if HAVE_GTEST
+gtest_programs = tests/unit/unit_tests
+else
+gtest_programs =
+endif
+gtest_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests $(GTEST_CPPFLAGS)
+gtest_ldadd = libwring_core.la $(GTEST_LDFLAGS) $(GTEST_LIBS)
+gtest_common = tests/common/main.cpp
+
+tests_unit_unit_tests_SOURCES = $(unit_sources) $(gtest_common)
+tests_unit_unit_tests_CPPFLAGS = $(gtest_cppflags)
+tests_unit_unit_tests_LDADD = $(gtest_ldadd)
+
+check_PROGRAMS += $(gtest_programs)
+TESTS += $(gtest_programs)
+
+# tests/mpi: programs for mpiexec that use the shared library as users do. For each a file
+# test_x.cpp (named here without the ending) and a file test_x.mpitest that says how to run it.
+mpi_programs =
+mpi_tests =
+
+check_PROGRAMS += $(mpi_programs)
+TESTS += $(mpi_tests)
+EXTRA_DIST += $(mpi_tests)
+
+TEST_EXTENSIONS = .mpitest .sh
+MPITEST_LOG_COMPILER = $(SHELL) $(top_builddir)/tests/run-mpi.sh
+SH_LOG_COMPILER = $(SHELL)
+AM_TESTS_ENVIRONMENT = \
+  srcdir='$(srcdir)'; export srcdir; \
+  CC='$(CC)'; export CC; \
+  CXX='$(CXX)'; export CXX; \
+  MPI_CPPFLAGS='$(MPI_CPPFLAGS)'; export MPI_CPPFLAGS;
