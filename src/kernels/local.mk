@@ -1,0 +1,10 @@
+# src/kernels/local.mk - the kernel room. HAVE_HWY in config.h says whether simd/ compiles to anything.
+libwring_core_la_SOURCES += \
+	%D%/kernels.hpp \
+	%D%/half.hpp \
+	%D%/philox.hpp \
+	%D%/quant.hpp \
+	%D%/crc32c.hpp \
+	%D%/crc32c.cpp \
+	%D%/reference.cpp \
+	%D%/best.cpp
