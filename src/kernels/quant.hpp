@@ -117,4 +117,10 @@ constexpr R canonical(R x) noexcept {
   return x != x ? Quant<R>::kNan : x;
 }
 
+/// sa * a + sb * b, each operation rounded on its own; any NaN is the canonical one.
+template <class R>
+constexpr R weighted_sum(R a, R sa, R b, R sb) noexcept {
+  return canonical(sa * a + sb * b);
+}
+
 }  // namespace wring::kernels

@@ -14,11 +14,6 @@ namespace wring::kernels {
 namespace {
 
 template <class R>
-R weighted_sum(R a, R sa, R b, R sb) noexcept {
-  return canonical(sa * a + sb * b);
-}
-
-template <class R>
 void add(const R* a, R sa, const R* b, R sb, std::size_t n, R* out) noexcept {
   for (std::size_t i = 0; i < n; ++i) out[i] = weighted_sum(a[i], sa, b[i], sb);
 }
