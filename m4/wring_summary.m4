@@ -9,6 +9,7 @@ AC_DEFUN([WRING_SUMMARY], [
     UCX          $HAVE_UCX  (transport between nodes)
     Highway      $HAVE_HWY  (SIMD kernels)
     JSON, CLI11  $HAVE_JSON, $HAVE_CLI11  (tools)
+    zlib         $HAVE_ZLIB  (training example)
     GoogleTest   $HAVE_GTEST  (unit and simulator tests)
     sanitizers   ${WRING_SAN:-none}
   ])

@@ -34,6 +34,17 @@ check_PROGRAMS += $(mpi_programs)
 TESTS += $(mpi_tests)
 EXTRA_DIST += $(mpi_tests)
 
+# What holds for the whole tree.
+checks = \
+  build-aux/check-environment.sh \
+  build-aux/check-headers.sh \
+  build-aux/check-layers.sh
+
+TESTS += $(checks)
+EXTRA_DIST += $(checks) \
+  build-aux/layers.txt \
+  tests/netlab
+
 TEST_EXTENSIONS = .mpitest .sh
 MPITEST_LOG_COMPILER = $(SHELL) $(top_builddir)/tests/run-mpi.sh
 SH_LOG_COMPILER = $(SHELL)
@@ -42,3 +53,9 @@ AM_TESTS_ENVIRONMENT = \
   CC='$(CC)'; export CC; \
   CXX='$(CXX)'; export CXX; \
   MPI_CPPFLAGS='$(MPI_CPPFLAGS)'; export MPI_CPPFLAGS;
+
+# The gtest programs alone, which is what runs under sanitizers.
+.PHONY: check-unit unit-programs
+unit-programs: $(gtest_programs)
+check-unit: unit-programs
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(gtest_programs)'

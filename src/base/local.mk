@@ -9,3 +9,4 @@ libwring_core_la_SOURCES += \
   %D%/log.hpp \
   %D%/status.cpp \
   %D%/status.hpp
+EXTRA_DIST += %D%/README.md
