@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # src/codec/local.mk - the codec room. A codec is one file, one line in codecs.def and one line here.
 libwring_core_la_SOURCES += \
 	%D%/codec.hpp \
