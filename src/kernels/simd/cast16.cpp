@@ -33,7 +33,7 @@ namespace HWY_NAMESPACE {
 #define WRING_HARDWARE_F16 0
 #endif
 template <class F, class R>
-constexpr bool kHardware = WRING_HARDWARE_F16 && F::kMantissa == 10 && sizeof(R) == 4;
+constexpr bool kHardware = WRING_HARDWARE_F16&& F::kMantissa == 10 && sizeof(R) == 4;
 
 template <class D>
 using Unsigned = hn::VFromD<hn::RebindToUnsigned<D>>;
@@ -65,9 +65,8 @@ HWY_INLINE Unsigned<D> encode_lanes(D d, hn::VFromD<D> x) {
   const auto half = set((Bits{1} << (C::kShift - 1)) - 1 - C::kRebias);
   auto out = hn::ShiftRight<C::kShift>(hn::Add(hn::Add(magnitude, half), odd));
 
-  const auto select = [du](auto mask, auto yes, auto no) HWY_ATTR {
-    return hn::IfThenElse(hn::RebindMask(du, mask), yes, no);
-  };
+  const auto select = [du](auto mask, auto yes, auto no)
+                          HWY_ATTR { return hn::IfThenElse(hn::RebindMask(du, mask), yes, no); };
   if constexpr (!C::kSameRange) {
     const hn::RebindToSigned<D> di;
     using Int = hn::TFromD<decltype(di)>;

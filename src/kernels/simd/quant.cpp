@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // quant.cpp - the block quantiser in vectors.
 //
-// Operations and order are those of quant.hpp. A rounded q is taken from the low bits of q + kRound,
-// one addition instead of a conversion. Rounded to nearest no clamp is needed: |q| <= levels * (1 +
-// 2 ulp) rounds to at most levels. Random numbers are made for kChunk elements at a time.
+// Operations and order are those of quant.hpp. A rounded q is taken from the low bits of q +
+// kRound, one addition instead of a conversion. Rounded to nearest no clamp is needed: |q| <=
+// levels * (1 + 2 ulp) rounds to at most levels. Random numbers are made for kChunk elements at a
+// time.
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
@@ -190,8 +191,7 @@ HWY_INLINE void decode_blocks(D d, const R* scales, const std::uint8_t* codes, s
     const auto vscale = hn::Set(d, scale);
     std::size_t i = begin;
     for (; i + lanes <= end; i += lanes) {
-      const auto decoded =
-          hn::Mul(load_codes<kLevels>(d, codes + code_bytes(kLevels, i)), vscale);
+      const auto decoded = hn::Mul(load_codes<kLevels>(d, codes + code_bytes(kLevels, i)), vscale);
       hn::StoreU(finish(decoded, i), d, out + i);
     }
     for (; i < end; ++i) {
@@ -216,9 +216,8 @@ void add_blocks(D d, const R* scales, const std::uint8_t* codes, R sw, const R* 
   const auto vsx = hn::Set(d, sx);
   decode_blocks<kLevels>(
       d, scales, codes, n, block, out,
-      [&](hn::VFromD<D> decoded, std::size_t i) HWY_ATTR {
-        return weighted_sum_lanes(d, decoded, vsw, hn::LoadU(d, x + i), vsx);
-      },
+      [&](hn::VFromD<D> decoded, std::size_t i)
+          HWY_ATTR { return weighted_sum_lanes(d, decoded, vsw, hn::LoadU(d, x + i), vsx); },
       [&](R decoded, std::size_t i) HWY_ATTR { return weighted_sum(decoded, sw, x[i], sx); });
 }
 

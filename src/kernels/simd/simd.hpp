@@ -15,8 +15,8 @@ namespace wring::kernels {
 /// The reference overridden for the best instruction set of this processor; name says which.
 Kernels simd_table();
 
-/// One table for each instruction set that this processor can run. For tests: changes Highway's
-/// choice for the whole process while it runs.
+/// One table for each vector instruction set that this processor can run, best first. For tests:
+/// changes Highway's choice for the whole process while it runs.
 std::vector<Kernels> simd_tables();
 
 void override_arith(Kernels& kernels);
