@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// algorithm.hpp - interface of the algorithm room: the list of algorithms.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "algorithm/schedule.hpp"
+
+namespace wring::algorithm {
+
+/// An algorithm: one file of this room exports one constant object of this type, listed in
+/// algorithms.def.
+struct Algorithm {
+  const char* name;
+  const char* summary;   ///< one line: what it is good for
+  std::uint8_t wire_id;  ///< in frame headers; never reused
+
+  /// How many slices the vector is cut into for `size` ranks: 1 or size.
+  std::uint32_t (*slices)(int size) noexcept;
+  /// Most encodings that lie on the way from any contribution to the result, the result's own
+  /// included: with an error model of e per rounding, (1 + e)^hops - 1 bounds the relative error.
+  int (*lossy_hops)(int size) noexcept;
+  /// Steps of `rank` among `size` >= 2 ranks.
+  Program (*make)(int rank, int size);
+};
+
+/// All algorithms, in the order of algorithms.def.
+std::span<const Algorithm* const> all() noexcept;
+/// Algorithm of that name or wire id; null if there is none.
+const Algorithm* find(std::string_view name) noexcept;
+const Algorithm* find(std::uint8_t wire_id) noexcept;
+
+/// ceil(log2(n)) for n >= 1.
+constexpr int ceil_log2(unsigned n) {
+  int log = 0;
+  while ((1u << log) < n) ++log;
+  return log;
+}
+
+}  // namespace wring::algorithm

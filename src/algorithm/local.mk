@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# local.mk - sources of the algorithm room.
+libwring_core_la_SOURCES += \
+  %D%/algorithm.hpp \
+  %D%/algorithms.def \
+  %D%/direct.cpp \
+  %D%/recursive_doubling.cpp \
+  %D%/registry.cpp \
+  %D%/ring.cpp \
+  %D%/schedule.cpp \
+  %D%/schedule.hpp \
+  %D%/tree.cpp

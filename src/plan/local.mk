@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# local.mk - sources of the plan room.
+libwring_core_la_SOURCES += \
+  %D%/geometry.cpp \
+  %D%/plan.cpp \
+  %D%/plan.hpp \
+  %D%/rules.cpp \
+  %D%/select.cpp

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// arithmetic.hpp - what the steps of a program do to values, for one problem and codec.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "codec/codec.hpp"
+#include "plan/plan.hpp"
+
+namespace wring::runtime {
+
+/// Reduces types that Wring does not look into: inout[i] = in[i] op inout[i], in from the lower ranks.
+struct OpaqueReduce {
+  Status (*reduce)(void* context, const void* in, void* inout, std::size_t n) noexcept = nullptr;
+  void* context = nullptr;
+};
+
+/// How the bytes of an operand represent values.
+enum class Form : std::uint8_t {
+  typed,    ///< as in the caller's buffers
+  real,     ///< accumulators; for fp32, fp64 and opaque types the same as typed
+  encoded,  ///< a payload of the codec
+};
+
+struct View {
+  const std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  Form form = Form::typed;
+};
+
+/// Sums and averages are kept scaled while they are partial: a partial average over m ranks is the sum
+/// times 2^-ceil(log2 m), so that it stays in the range of its contributions; sums are not scaled.
+/// Stateless but for counters; nothing allocates.
+class Arithmetic {
+ public:
+  Arithmetic(const plan::Problem& problem, const codec::Spec& spec, const kernels::Kernels& kernels);
+
+  /// The form in which values of that content travel, and the payload size of n values, 0 if it varies.
+  Form wire_form(codec::Content content) const noexcept;
+  std::size_t wire_bytes(codec::Content content, std::size_t n) const noexcept;
+  /// Bytes of n accumulators.
+  std::size_t real_bytes(std::size_t n) const noexcept { return n * real_size_; }
+
+  /// What every rank decodes from a frame is n values starting at element `first` of the vector.
+  struct Place {
+    std::uint64_t first;
+    std::size_t n;
+  };
+
+  /// out (accumulators) = a + b where a, b hold the sums over ranks_a, ranks_b ranks, a the lower ones.
+  /// out may be the memory of a or b where those are of form real.
+  Status combine(View a, std::uint32_t ranks_a, View b, std::uint32_t ranks_b, Place place,
+                 std::byte* out) const noexcept;
+  /// Encodes v; scratch holds real_bytes(n), and is used for 16-bit contributions only.
+  std::size_t encode(codec::Env& env, View v, Place place, std::byte* scratch, std::byte* out) const noexcept;
+  /// Turns accumulators over all ranks into the sum or average, in place.
+  void finish(std::byte* values, Place place) const noexcept;
+  /// Rounds accumulators to the caller's type.
+  void narrow(const std::byte* values, Place place, void* result) const noexcept;
+  /// Decodes v to the caller's type; scratch holds real_bytes(n).
+  Status store(View v, Place place, std::byte* scratch, void* result) const noexcept;
+
+  void set_opaque(OpaqueReduce reduce) noexcept { opaque_ = reduce; }
+  bool wide() const noexcept { return wide_; }
+
+ private:
+  template <class R>
+  Status combine_real(View a, R sa, View b, R sb, Place place, R* out) const noexcept;
+  template <class R>
+  Status widen(View v, Place place, R* out) const noexcept;
+  double scale_of(std::uint32_t ranks, std::uint32_t total) const noexcept;
+
+  const plan::Problem& problem_;
+  const codec::Spec& spec_;
+  const kernels::Kernels& kernels_;
+  OpaqueReduce opaque_;
+  Real real_;
+  bool wide_;  ///< accumulators have the caller's type
+  std::size_t real_size_;
+};
+
+}  // namespace wring::runtime

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// session.cpp - routes frames to calls, finds calls that do not match, tells others of errors.
+#include "runtime/session.hpp"
+
+#include <cinttypes>
+#include <cstring>
+
+#include "base/log.hpp"
+
+namespace wring::runtime {
+
+namespace {
+
+/// Token of a notice's sends; tokens of executions have the tile slot above bit 32.
+constexpr std::uint64_t kNoticeToken = ~std::uint64_t{0};
+
+/// Distance from call a to call b; call numbers wrap around.
+std::int32_t ahead(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(b - a); }
+
+const char* op_name(Op op) {
+  switch (op) {
+    case Op::sum: return "sum";
+    case Op::avg: return "average";
+    case Op::other: break;
+  }
+  return "other";
+}
+
+}  // namespace
+
+Session::Session(int rank, int size, std::uint64_t context, bool checksum)
+    : rank_(rank), size_(size), context_(context), checksum_(checksum) {
+  future_.reserve(64);
+}
+
+Session::~Session() {
+  if (channel_ == nullptr) return;
+  for (const EarlyFrame& e : future_) channel_->release(e.message.handle);
+}
+
+Status Session::start(Execution& execution, const void* send, void* recv, OpaqueReduce opaque) noexcept {
+  const std::uint32_t start = next_start_++;
+  empty_calls_ <<= 1;
+  active_ = &execution;
+  if (Status status = execution.begin(send, recv, start, opaque); status.is_error()) {
+    execution.abandon(status);
+    fail_all(status);
+    return {};  // reported by finish, when all others know
+  }
+  for (std::size_t i = 0; i < future_aborts_.size();) {
+    const FutureAbort abort = future_aborts_[i];
+    if (ahead(start, abort.start) <= 0) {
+      future_aborts_[i] = future_aborts_.back();
+      future_aborts_.pop_back();
+      if (abort.start == start) execution.abandon(status_of(abort.notice));
+    } else {
+      ++i;
+    }
+  }
+  for (std::size_t i = 0; i < future_.size();) {
+    if (ahead(start, future_[i].header.start) > 0) {
+      ++i;
+      continue;
+    }
+    const EarlyFrame e = future_[i];
+    future_[i] = future_.back();
+    future_.pop_back();
+    if (!on_data(e.header, e.message)) channel_->release(e.message.handle);
+  }
+  return {};
+}
+
+void Session::start_empty() noexcept {
+  ++next_start_;
+  empty_calls_ = empty_calls_ << 1 | 1;
+  for (std::size_t i = 0; i < future_.size();) {
+    if (ahead(next_start_ - 1, future_[i].header.start) > 0) {
+      ++i;
+      continue;
+    }
+    answer_stale(future_[i].header);
+    channel_->release(future_[i].message.handle);
+    future_[i] = future_.back();
+    future_.pop_back();
+  }
+}
+
+bool Session::progress() noexcept {
+  const bool moved = channel_->progress();
+  if (active_ != nullptr) active_->advance();
+  if (notice_next_ < notice_end_) push_notice();
+  return moved;
+}
+
+bool Session::done() noexcept {
+  if (active_ == nullptr || !active_->finished()) return false;
+  if (notice_next_ < notice_end_ || notice_pending_ > 0) return false;
+  return !channel_->flush().again();
+}
+
+Status Session::finish() noexcept {
+  const Status status = active_->end();
+  active_ = nullptr;
+  return status;
+}
+
+void Session::fail_all(Status why) noexcept {
+  if (active_ == nullptr) return;
+  active_->abandon(why);
+  begin_notice(why, active_->header(), -1);
+}
+
+// --- frames in --------------------------------------------------------------------------------------
+
+bool Session::on_message(const transport::Message& message) noexcept {
+  ++arrivals_;
+  codec::FrameHeader header;
+  const Status status = codec::unpack({message.header, transport::kHeaderBytes}, checksum_,
+                                      {message.payload, message.payload_bytes}, header);
+  if (status.is_error() || header.source >= static_cast<std::uint32_t>(size_) || header.plan != 0) {
+    ++dropped_;
+    if (active_ != nullptr && !active_->failed()) {
+      fail_all(status.is_error() ? status : Status{Code::corrupt_frame, "frame of an unknown sender or plan"});
+    }
+    return false;
+  }
+  if (header.kind == codec::FrameKind::abort) {
+    on_abort(header, message);
+    return false;
+  }
+  return on_data(header, message);
+}
+
+bool Session::on_data(const codec::FrameHeader& header, const transport::Message& message) noexcept {
+  const std::int32_t distance = ahead(next_start_ - 1, header.start);
+  if (distance > 0) {
+    try {
+      future_.push_back({header, message});
+    } catch (...) {
+      ++dropped_;
+      return false;
+    }
+    return true;
+  }
+  if (distance < 0 || active_ == nullptr) {
+    ++dropped_;
+    answer_stale(header);
+    return false;
+  }
+  if (active_->failed()) {
+    ++dropped_;
+    return false;
+  }
+  if (Status status = compare(header); status.is_error()) {
+    log(LogLevel::error, "%s", status.what());
+    fail_all(status);
+    return false;
+  }
+  const bool kept = active_->deliver(header, message);
+  if (active_->failed()) {
+    log(LogLevel::error, "%s", active_->why().what());
+    begin_notice(active_->why(), active_->header(), -1);
+  }
+  return kept;
+}
+
+void Session::answer_stale(const codec::FrameHeader& header) noexcept {
+  // A peer still waits in a call that is over here. The only one that ends without hearing from all
+  // others is the call without elements.
+  const std::int32_t back = ahead(header.start, next_start_ - 1);
+  if (back < 0 || back > 63 || (empty_calls_ >> back & 1) == 0 || notice_next_ < notice_end_) return;
+  const Status why = fail(Code::mismatch, 0, "mismatched calls: count 0 on rank %d, %" PRIu64 " on rank %u", rank_,
+                          header.count, header.source);
+  log(LogLevel::error, "%s", why.what());
+  codec::FrameHeader call = header;
+  begin_notice(why, call, static_cast<int>(header.source));
+}
+
+Status Session::compare(const codec::FrameHeader& theirs) const noexcept {
+  const codec::FrameHeader& mine = active_->header();
+  const unsigned me = mine.source, them = theirs.source;
+  if (mine.count == theirs.count && mine.dtype == theirs.dtype && mine.op == theirs.op &&
+      mine.codec == theirs.codec && mine.algorithm == theirs.algorithm && mine.detail == theirs.detail) {
+    return {};
+  }
+  if (mine.count != theirs.count) {
+    return fail(Code::mismatch, 0, "mismatched calls: count %" PRIu64 " on rank %u, %" PRIu64 " on rank %u", mine.count, me,
+                theirs.count, them);
+  }
+  if (mine.dtype != theirs.dtype) {
+    return fail(Code::mismatch, 0, "mismatched calls: datatype %s on rank %u, %s on rank %u", name_of(mine.dtype), me,
+                name_of(theirs.dtype), them);
+  }
+  if (mine.op != theirs.op) {
+    return fail(Code::mismatch, 0, "mismatched calls: operator %s on rank %u, %s on rank %u", op_name(mine.op), me,
+                op_name(theirs.op), them);
+  }
+  const codec::Codec* a = codec::find(mine.codec);
+  const codec::Codec* b = codec::find(theirs.codec);
+  if (mine.codec != theirs.codec) {
+    return fail(Code::mismatch, 0, "mismatched calls: codec %s on rank %u, %s on rank %u", a ? a->name : "?", me,
+                b ? b->name : "?", them);
+  }
+  return fail(Code::mismatch, 0,
+              "mismatched calls: the parameters of codec %s, or the datatypes or operators that it does not apply to, differ "
+              "between rank %u (%08x) and rank %u (%08x)",
+              a ? a->name : "?", me, mine.detail, them, theirs.detail);
+}
+
+void Session::on_sent(std::uint64_t token, Status status) noexcept {
+  if (token == kNoticeToken) {
+    --notice_pending_;
+  } else if (active_ != nullptr && token >> 63 == 0) {  // others are of decorators, for copies of theirs
+    const bool failed = active_->failed();
+    active_->sent(token, status);
+    if (!failed && active_->failed()) fail_all(status);
+  }
+}
+
+void Session::on_peer_failed(int peer, Status status) noexcept {
+  log(LogLevel::debug, "rank %d cannot be reached: %s", peer, status.what());
+  if (active_ == nullptr || active_->failed()) return;
+  fail_all(fail(Code::peer_failed, peer, "rank %d cannot be reached: %s", peer, status.what()));
+}
+
+// --- notices ----------------------------------------------------------------------------------------
+
+void Session::begin_notice(Status why, const codec::FrameHeader& call, int only_peer) noexcept {
+  if (notice_next_ < notice_end_ || notice_pending_ > 0) return;
+  notice_.code = static_cast<std::uint32_t>(why.code());
+  std::memset(notice_.text, 0, sizeof notice_.text);
+  std::strncpy(notice_.text, why.what(), sizeof notice_.text - 1);
+  notice_header_ = call;
+  notice_header_.kind = codec::FrameKind::abort;
+  notice_header_.context = context_;
+  notice_header_.source = static_cast<std::uint32_t>(rank_);
+  notice_header_.elements = 0;
+  notice_header_.payload_bytes = sizeof notice_;
+  notice_next_ = only_peer >= 0 ? only_peer : 0;
+  notice_end_ = only_peer >= 0 ? only_peer + 1 : size_;
+  push_notice();
+}
+
+void Session::push_notice() noexcept {
+  const auto* payload = reinterpret_cast<const std::byte*>(&notice_);
+  alignas(8) std::byte bytes[codec::kHeaderBytes];
+  codec::pack(notice_header_, checksum_, {payload, sizeof notice_}, bytes);
+  for (; notice_next_ < notice_end_; ++notice_next_) {
+    if (notice_next_ == rank_) continue;
+    switch (channel_->send(notice_next_, bytes, payload, sizeof notice_, kNoticeToken)) {
+      case transport::Sent::again: return;
+      case transport::Sent::pending: ++notice_pending_; break;
+      case transport::Sent::done:
+      case transport::Sent::failed: break;  // whoever cannot be reached cannot be told
+    }
+  }
+}
+
+void Session::on_abort(const codec::FrameHeader& header, const transport::Message& message) noexcept {
+  Notice notice;
+  if (message.payload_bytes != sizeof notice) return;
+  std::memcpy(&notice, message.payload, sizeof notice);
+  notice.text[sizeof notice.text - 1] = '\0';
+  const std::int32_t distance = ahead(next_start_ - 1, header.start);
+  if (distance == 0 && active_ != nullptr && !active_->failed()) {
+    active_->abandon(status_of(notice));
+  } else if (distance > 0) {
+    try {
+      future_aborts_.push_back({header.start, notice});
+    } catch (...) {
+      ++dropped_;
+    }
+  }
+}
+
+Status Session::status_of(const Notice& notice) noexcept {
+  std::memcpy(text_, notice.text, sizeof text_);
+  const auto code = notice.code > static_cast<std::uint32_t>(Code::again) &&
+                            notice.code <= static_cast<std::uint32_t>(Code::internal)
+                        ? static_cast<Code>(notice.code)
+                        : Code::internal;
+  return {code, text_};
+}
+
+}  // namespace wring::runtime
