@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # local.mk - test programs and checks. To add a test, add its file to the list of its folder.
 
-# tests/unit: one process, hidden symbols. One line a file, in alphabetical order.
+# tests/unit: one process, hidden symbols. One line a file, headers too.
 unit_sources = \
   tests/unit/test_config.cpp \
   tests/unit/test_status.cpp
 
-# tests/sim: many ranks in one process, over transport/loop.
+# tests/sim: many ranks in one process, over transport/loop. Headers are listed too.
 sim_sources =
 
 if HAVE_GTEST
-gtest_programs = tests/unit/unit_tests
+gtest_programs = tests/unit/unit_tests tests/sim/sim_tests
 else
 gtest_programs =
 endif
@@ -21,14 +21,20 @@ gtest_common = tests/common/main.cpp
 tests_unit_unit_tests_SOURCES = $(unit_sources) $(gtest_common)
 tests_unit_unit_tests_CPPFLAGS = $(gtest_cppflags)
 tests_unit_unit_tests_LDADD = $(gtest_ldadd)
+tests_sim_sim_tests_SOURCES = $(sim_sources) $(gtest_common)
+tests_sim_sim_tests_CPPFLAGS = $(gtest_cppflags)
+tests_sim_sim_tests_LDADD = $(gtest_ldadd)
 
 check_PROGRAMS += $(gtest_programs)
 TESTS += $(gtest_programs)
 
 # tests/mpi: programs for mpiexec that use the shared library as users do. For each a file
 # test_x.cpp (named here without the ending) and a file test_x.mpitest that says how to run it.
+# One in C also says tests_mpi_test_x_SOURCES = tests/mpi/test_x.c, one that needs hidden symbols
+# tests_mpi_test_x_LDADD = $(core_ldadd).
 mpi_programs =
 mpi_tests =
+core_ldadd = libwring_core.la $(MPI_LDFLAGS) $(MPI_LIBS)
 
 check_PROGRAMS += $(mpi_programs)
 TESTS += $(mpi_tests)
