@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ucx_channel.hpp - one communicator's view of the ucx transport.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "transport/transport.hpp"
+#include "transport/ucx_worker.hpp"
+
+namespace wring::transport::ucx_impl {
+
+class UcxChannel final : public Channel {
+ public:
+  /// peers: by rank, null for this rank.
+  UcxChannel(Worker& worker, Sink& sink, std::uint64_t context, const std::vector<Peer*>& peers);
+  UcxChannel(const UcxChannel&) = delete;
+  UcxChannel& operator=(const UcxChannel&) = delete;
+  ~UcxChannel() override;
+
+  Sent send(int peer, const std::byte* header, const void* payload, std::size_t bytes,
+            std::uint64_t token) noexcept override;
+  bool progress() noexcept override { return worker_.progress(); }
+  void release(void* handle) noexcept override;
+  Status flush() noexcept override;
+  void wait(int microseconds, bool sending) noexcept override {
+    worker_.wait(microseconds, sending);
+  }
+
+  Sink& sink() noexcept { return sink_; }
+  /// Tells the sink that its sends to that peer ended and that it is gone.
+  void peer_failed(const Peer& peer) noexcept;
+
+ private:
+  struct Link {
+    Peer* peer = nullptr;
+    std::uint64_t last = 0;  ///< number, among the peer's frames, of the last one sent here
+    bool dirty = false;      ///< listed in dirty_
+  };
+
+  static void on_sent(void* request, ucs_status_t status, void* arg) noexcept;
+  Sent start(Link& link, SendOp* op, const void* payload, std::size_t bytes, bool is_inline) noexcept;
+
+  Worker& worker_;
+  Sink& sink_;
+  std::uint64_t context_;
+  std::vector<Link> links_;   ///< by rank
+  std::vector<int> dirty_;    ///< ranks sent to since the last complete flush
+};
+
+/// Gives back what a receipt holds, and the receipt.
+void put_back(Worker& worker, Receipt* receipt) noexcept;
+
+}  // namespace wring::transport::ucx_impl

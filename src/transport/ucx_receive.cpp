@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ucx_receive.cpp - frames that arrive through UCX, and their memory.
+//
+// UCX calls on_active_message from ucp_worker_progress with the data in one of three states:
+//   lasting (shared memory, several fragments): stays until ucp_am_data_release. The sink gets UCX's
+//     own memory, whether it keeps the frame or not.
+//   passing (tcp): ends with the callback. The sink may keep what it is shown, so it is shown a copy.
+//   announced (rendezvous, only if the user set UCX_RNDV_THRESH): fetched into a buffer of ours first.
+// A payload that is not aligned to 8 bytes is copied too; ucx_channel.cpp makes that rare.
+// The frame header always moves to the receipt: UCX promises it only during the callback.
+#include <cstring>
+
+#include "base/log.hpp"
+#include "transport/ucx_channel.hpp"
+#include "transport/ucx_worker.hpp"
+
+namespace wring::transport::ucx_impl {
+namespace {
+
+std::uint64_t context_of(const std::byte* header) noexcept {
+  std::uint64_t context;
+  std::memcpy(&context, header + kContextOffset, sizeof context);
+  return context;
+}
+
+bool aligned(const void* pointer) noexcept {
+  return reinterpret_cast<std::uintptr_t>(pointer) % 8 == 0;
+}
+
+/// Takes a buffer for `bytes` into the receipt; null if memory is exhausted.
+std::byte* take_buffer(Worker& worker, Receipt* receipt, std::size_t bytes) noexcept {
+  const bool small = bytes <= worker.small_buffers.buffer_bytes();
+  std::byte* buffer = small ? worker.small_buffers.get() : worker.large_buffers.get();
+  receipt->data = buffer;
+  receipt->kind = small ? Receipt::Data::small_buffer : Receipt::Data::large_buffer;
+  return buffer;
+}
+
+/// Shows the frame to its channel's sink; gives the receipt back unless it is kept.
+bool deliver(Worker& worker, UcxChannel* channel, Receipt* receipt, const std::byte* payload) noexcept {
+  const Message message{receipt->header, payload, receipt->bytes, receipt};
+  if (channel->sink().on_message(message)) return true;
+  put_back(worker, receipt);
+  return false;
+}
+
+void on_fetched(void* request, ucs_status_t status, std::size_t, void* arg) noexcept {
+  Worker& worker = Worker::instance();
+  auto* receipt = static_cast<Receipt*>(arg);
+  if (request != nullptr) ucp_request_free(request);
+  // The channel may have been closed while the data came.
+  UcxChannel* channel = worker.route(context_of(receipt->header));
+  if (status != UCS_OK || channel == nullptr) {
+    worker.count_dropped(context_of(receipt->header), receipt->bytes);
+    put_back(worker, receipt);
+    return;
+  }
+  (void)deliver(worker, channel, receipt, static_cast<const std::byte*>(receipt->data));
+}
+
+/// Starts to fetch an announced frame. Its sender waits meanwhile.
+ucs_status_t fetch(Worker& worker, Receipt* receipt, void* descriptor) noexcept {
+  std::byte* buffer = take_buffer(worker, receipt, receipt->bytes);
+  if (buffer == nullptr) {
+    receipt->kind = Receipt::Data::borrowed;
+    put_back(worker, receipt);
+    return UCS_ERR_NO_MEMORY;
+  }
+  ucp_request_param_t param;
+  param.op_attr_mask =
+      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  param.cb.recv_am = on_fetched;
+  param.user_data = receipt;
+  param.memory_type = UCS_MEMORY_TYPE_HOST;
+  ucs_status_ptr_t request =
+      ucp_am_recv_data_nbx(worker.handle(), descriptor, buffer, receipt->bytes, &param);
+  if (request == nullptr || UCS_PTR_IS_ERR(request)) {
+    on_fetched(nullptr, UCS_PTR_STATUS(request), receipt->bytes, receipt);
+  }
+  return UCS_INPROGRESS;
+}
+
+/// Where the parts of a message are.
+struct Parts {
+  const std::byte* header;
+  std::byte* payload;
+  std::size_t bytes;
+};
+
+/// Splits a message into the two forms that ucx_channel.cpp sends. False: it is neither.
+bool split(const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
+           bool announced, Parts& out) noexcept {
+  auto* start = static_cast<std::byte*>(data);
+  if (header_bytes != 0) {
+    out = {static_cast<const std::byte*>(header), start, bytes};
+    return header_bytes >= kHeaderBytes && bytes <= kSegmentBytes;
+  }
+  if (announced || bytes <= kHeaderBytes) return false;
+  const auto pad = static_cast<std::size_t>(start[bytes - 1]);
+  if (pad > bytes - kHeaderBytes) return false;
+  out = {start, start + kHeaderBytes, bytes - kHeaderBytes - pad};
+  return true;
+}
+
+}  // namespace
+
+ucs_status_t on_active_message(void* arg, const void* header, std::size_t header_bytes, void* data,
+                               std::size_t bytes, const ucp_am_recv_param_t* param) noexcept {
+  Worker& worker = *static_cast<Worker*>(arg);
+  const bool announced = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  const bool lasting = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
+  Parts parts;
+  if (!split(header, header_bytes, data, bytes, announced, parts)) {
+    worker.count_dropped(0, bytes);
+    return UCS_OK;
+  }
+  UcxChannel* channel = worker.route(context_of(parts.header));
+  if (channel == nullptr) {
+    worker.count_dropped(context_of(parts.header), bytes);
+    return UCS_OK;
+  }
+  Receipt* receipt = worker.receipts.get();
+  if (receipt == nullptr) {
+    log(LogLevel::error, "ucx: out of memory: a frame of %zu bytes is lost", bytes);
+    return UCS_OK;
+  }
+  std::memcpy(receipt->header, parts.header, kHeaderBytes);
+  receipt->bytes = parts.bytes;
+  receipt->kind = Receipt::Data::borrowed;
+  if (announced) return fetch(worker, receipt, data);
+
+  if (lasting && aligned(parts.payload)) {
+    const Message message{receipt->header, parts.payload, parts.bytes, receipt};
+    receipt->data = data;
+    receipt->kind = Receipt::Data::ucx;
+    if (channel->sink().on_message(message)) return UCS_INPROGRESS;
+    worker.receipts.put(receipt);  // returning UCS_OK gives UCX its memory back
+    return UCS_OK;
+  }
+  std::byte* copy = take_buffer(worker, receipt, parts.bytes);
+  if (copy == nullptr) {
+    log(LogLevel::error, "ucx: out of memory: a frame of %zu bytes is lost", bytes);
+    worker.receipts.put(receipt);
+    return UCS_OK;
+  }
+  std::memcpy(copy, parts.payload, parts.bytes);
+  (void)deliver(worker, channel, receipt, copy);
+  return UCS_OK;
+}
+
+void put_back(Worker& worker, Receipt* receipt) noexcept {
+  auto* buffer = static_cast<std::byte*>(receipt->data);
+  switch (receipt->kind) {
+    case Receipt::Data::ucx: ucp_am_data_release(worker.handle(), receipt->data); break;
+    case Receipt::Data::small_buffer: worker.small_buffers.put(buffer); break;
+    case Receipt::Data::large_buffer: worker.large_buffers.put(buffer); break;
+    case Receipt::Data::borrowed: break;
+  }
+  worker.receipts.put(receipt);
+}
+
+}  // namespace wring::transport::ucx_impl

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ucx_worker.cpp - start and end of UCX in this process, endpoints, routes, waiting.
+//
+// Start: configuration, context, worker with one active message handler, its address. Endpoints are
+// made at the first frame to a peer and serve all communicators. End: flush, close, destroy, each
+// with a time limit.
+#include "transport/ucx_worker.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
+
+#include "base/log.hpp"
+#include "transport/ucx_channel.hpp"
+
+namespace wring::transport::ucx_impl {
+namespace {
+
+double now() noexcept {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Status ucx_error(const char* what, ucs_status_t status) noexcept {
+  return fail(Code::transport_error, status, "ucx: %s: %s", what, ucs_status_string(status));
+}
+
+/// A default that differs from UCX's own.
+struct Setting {
+  const char* transport;  ///< as in UCX's list of resources; null: UCP's own setting
+  const char* or_transport;
+  const char* key;        ///< for ucp_config_modify
+  const char* value;
+  std::initializer_list<const char*> variables;  ///< any of these in the environment wins
+};
+
+constexpr const char* kSegmentText = "278528";
+static_assert(kSegmentBytes == 278528);
+
+/// UCX up to 1.13 wants the name without the transport, later ones with it.
+const char* segment_key(bool receive) noexcept {
+  unsigned major = 0, minor = 0, release = 0;
+  ucp_get_version(&major, &minor, &release);
+  const char* key = receive ? "TCP_RX_SEG_SIZE" : "TCP_TX_SEG_SIZE";
+  return major == 1 && minor <= 13 ? key + 4 : key;
+}
+
+/// UCX's own description of what the context has to work with.
+std::string list_resources(ucp_context_h context) {
+  char* text = nullptr;
+  std::size_t bytes = 0;
+  std::FILE* stream = open_memstream(&text, &bytes);
+  if (stream == nullptr) return {};
+  ucp_context_print_info(context, stream);
+  std::fclose(stream);
+  std::string list(text, bytes);
+  std::free(text);
+  return list;
+}
+
+void apply_settings(ucp_config_t* config, const std::string& resources) noexcept {
+  const Setting settings[] = {
+      // One fragment a frame: UCX's 8 KiB fragments take 2-3 times the processor time, its rendezvous
+      // half of the bandwidth where both directions are loaded.
+      {"tcp/", "tcp/", segment_key(false), kSegmentText, {"UCX_TCP_TX_SEG_SIZE"}},
+      {"tcp/", "tcp/", segment_key(true), kSegmentText, {"UCX_TCP_RX_SEG_SIZE"}},
+      // Without it, endpoints with peer error handling silently leave out shared memory.
+      {"posix/", "sysv/", "MM_ERROR_HANDLING", "y",
+       {"UCX_MM_ERROR_HANDLING", "UCX_POSIX_ERROR_HANDLING", "UCX_SYSV_ERROR_HANDLING"}},
+      // In shared memory only this notices that a peer is dead. UCX's own value is 20 s.
+      {nullptr, nullptr, "KEEPALIVE_INTERVAL", "1s", {"UCX_KEEPALIVE_INTERVAL"}},
+  };
+  for (const Setting& setting : settings) {
+    if (setting.transport && resources.find(setting.transport) == std::string::npos &&
+        resources.find(setting.or_transport) == std::string::npos) {
+      continue;
+    }
+    if (std::any_of(setting.variables.begin(), setting.variables.end(),
+                    [](const char* name) { return std::getenv(name) != nullptr; })) {
+      continue;
+    }
+    if (ucs_status_t status = ucp_config_modify(config, setting.key, setting.value); status != UCS_OK) {
+      log(LogLevel::debug, "ucx: %s=%s was refused: %s", setting.key, setting.value,
+          ucs_status_string(status));
+    }
+  }
+}
+
+}  // namespace
+
+Worker& Worker::instance() noexcept {
+  static Worker* const worker = new Worker;  // never destroyed: UCX may outlive static objects
+  return *worker;
+}
+
+Status Worker::start() noexcept {
+  if (running()) return {};
+  Status status = create_context();
+  if (status.ok()) status = create_worker();
+  if (!status.ok()) destroy();
+  return status;
+}
+
+Status Worker::create_context() noexcept {
+  ucp_config_t* config = nullptr;
+  if (ucs_status_t status = ucp_config_read(nullptr, nullptr, &config); status != UCS_OK) {
+    return ucx_error("cannot read its configuration", status);
+  }
+  ucp_params_t params;
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  params.name = "wring";
+  // Twice (1 ms each): UCX warns about settings for transports that it then does not use, so the
+  // first context tells which there are.
+  ucs_status_t status = ucp_init(&params, config, &context_);
+  if (status == UCS_OK) {
+    apply_settings(config, list_resources(context_));
+    ucp_cleanup(context_);
+    context_ = nullptr;
+    status = ucp_init(&params, config, &context_);
+  }
+  ucp_config_release(config);
+  if (status != UCS_OK) return ucx_error("cannot start", status);
+  eager_only_ = std::getenv("UCX_RNDV_THRESH") == nullptr;
+  return {};
+}
+
+Status Worker::create_worker() noexcept {
+  ucp_worker_params_t params;
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT;
+  params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  params.am_alignment = 8;
+  ucs_status_t status = ucp_worker_create(context_, &params, &worker_);
+  if (status != UCS_OK) return ucx_error("cannot make a worker", status);
+
+  ucp_am_handler_param_t handler;
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                       UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = kFrameId;
+  handler.cb = on_active_message;
+  handler.arg = this;
+  status = ucp_worker_set_am_recv_handler(worker_, &handler);
+  if (status != UCS_OK) return ucx_error("cannot receive active messages", status);
+
+  status = ucp_worker_get_efd(worker_, &event_fd_);
+  if (status != UCS_OK) return ucx_error("cannot wait for events", status);
+
+  ucp_address_t* address = nullptr;
+  std::size_t bytes = 0;
+  status = ucp_worker_get_address(worker_, &address, &bytes);
+  if (status != UCS_OK) return ucx_error("has no address", status);
+  const auto* first = reinterpret_cast<const std::byte*>(address);
+  address_.assign(first, first + bytes);
+  ucp_worker_release_address(worker_, address);
+  if (getentropy(&uid_, sizeof uid_) != 0 || uid_ == 0) {
+    return {Code::transport_error, "ucx: the system has no random numbers"};
+  }
+  return {};
+}
+
+Peer* Worker::peer(std::uint64_t uid, const std::byte* address, std::size_t bytes) {
+  auto place = std::lower_bound(peers_.begin(), peers_.end(), uid,
+                                [](const auto& peer, std::uint64_t key) { return peer->uid < key; });
+  if (place != peers_.end() && (*place)->uid == uid) return place->get();
+  auto made = std::make_unique<Peer>();
+  made->uid = uid;
+  made->address.assign(address, address + bytes);
+  return peers_.insert(place, std::move(made))->get();
+}
+
+Status Worker::connect(Peer& peer) noexcept {
+  ucp_ep_params_t params;
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(peer.address.data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.cb = on_endpoint_error;
+  params.err_handler.arg = &peer;
+  const ucs_status_t status = ucp_ep_create(worker_, &params, &peer.endpoint);
+  if (status == UCS_OK) return {};
+  peer.endpoint = nullptr;
+  peer.failed = true;
+  any_failed_ = true;
+  log(LogLevel::error, "ucx: cannot connect to a peer: %s", ucs_status_string(status));
+  return {Code::peer_failed, "ucx: cannot connect to a peer", status};
+}
+
+void Worker::on_endpoint_error(void* arg, ucp_ep_h, ucs_status_t status) noexcept {
+  Peer& peer = *static_cast<Peer*>(arg);
+  log(LogLevel::debug, "ucx: the connection to a peer broke: %s", ucs_status_string(status));
+  peer.failed = true;
+  Worker::instance().any_failed_ = true;  // told to the channels at the end of progress()
+}
+
+void Worker::report_failures() noexcept {
+  any_failed_ = false;
+  for (auto& peer : peers_) {
+    if (!peer->failed || peer->reported) continue;
+    peer->reported = true;
+    for (const Route& route : routes_) {
+      if (route.channel) route.channel->peer_failed(*peer);
+    }
+  }
+}
+
+Status Worker::flush(Peer& peer, std::uint64_t frame) noexcept {
+  if (peer.flushed >= frame) return {};
+  if (peer.failed) return {Code::peer_failed, "the connection to a peer broke"};
+  if (peer.flushing) return kAgain;
+  ucp_request_param_t param;
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = on_flushed;
+  param.user_data = &peer;
+  peer.flush_goal = peer.sent;
+  ucs_status_ptr_t request = ucp_ep_flush_nbx(peer.endpoint, &param);
+  if (request == nullptr) {
+    peer.flushed = peer.flush_goal;
+    return {};
+  }
+  if (UCS_PTR_IS_ERR(request)) {
+    return {Code::peer_failed, ucs_status_string(UCS_PTR_STATUS(request)), UCS_PTR_STATUS(request)};
+  }
+  peer.flushing = true;
+  return kAgain;
+}
+
+void Worker::on_flushed(void* request, ucs_status_t status, void* arg) noexcept {
+  Peer& peer = *static_cast<Peer*>(arg);
+  peer.flushing = false;
+  if (status == UCS_OK) peer.flushed = peer.flush_goal;
+  ucp_request_free(request);
+}
+
+void Worker::add_route(std::uint64_t context, UcxChannel* channel) {
+  if (routes_.size() < 2 * (route_count_ + 1)) {
+    std::vector<Route> old(std::max<std::size_t>(16, 2 * routes_.size()));
+    old.swap(routes_);
+    route_count_ = 0;
+    for (const Route& route : old) {
+      if (route.channel) add_route(route.context, route.channel);
+    }
+  }
+  std::size_t slot = context & (routes_.size() - 1);
+  while (routes_[slot].channel) slot = (slot + 1) & (routes_.size() - 1);
+  routes_[slot] = {context, channel};
+  ++route_count_;
+}
+
+void Worker::remove_route(std::uint64_t context, UcxChannel* channel) noexcept {
+  const std::size_t mask = routes_.size() - 1;
+  std::size_t hole = context & mask;
+  while (routes_[hole].channel != channel) hole = (hole + 1) & mask;
+  routes_[hole].channel = nullptr;
+  --route_count_;
+  // Move back what was pushed behind the hole.
+  for (std::size_t slot = (hole + 1) & mask; routes_[slot].channel; slot = (slot + 1) & mask) {
+    const std::size_t home = routes_[slot].context & mask;
+    if (((slot - home) & mask) < ((slot - hole) & mask)) continue;
+    routes_[hole] = routes_[slot];
+    routes_[slot].channel = nullptr;
+    hole = slot;
+  }
+}
+
+UcxChannel* Worker::route(std::uint64_t context) noexcept {
+  if (routes_.empty()) return nullptr;
+  const std::size_t mask = routes_.size() - 1;
+  for (std::size_t slot = context & mask; routes_[slot].channel; slot = (slot + 1) & mask) {
+    if (routes_[slot].context == context) return routes_[slot].channel;
+  }
+  return nullptr;
+}
+
+void Worker::count_dropped(std::uint64_t context, std::size_t bytes) noexcept {
+  ++dropped_;
+  log(LogLevel::debug, "ucx: dropped a frame of %zu bytes for context %016llx", bytes,
+      static_cast<unsigned long long>(context));
+}
+
+bool Worker::progress() noexcept {
+  const bool moved = ucp_worker_progress(worker_) != 0;
+  if (any_failed_) report_failures();
+  if (moved) {
+    armed_.store(false, std::memory_order_relaxed);
+  } else if (want_arm_.load(std::memory_order_relaxed)) {
+    arm();
+  }
+  return moved;
+}
+
+void Worker::arm() noexcept {
+  // Busy: something came meanwhile; the next progress() finds it or arms.
+  if (ucp_worker_arm(worker_) != UCS_OK) return;
+  want_arm_.store(false, std::memory_order_relaxed);
+  armed_.store(true, std::memory_order_release);
+}
+
+void Worker::wait(int microseconds, bool sending) noexcept {
+  if (!armed_.load(std::memory_order_acquire)) {
+    want_arm_.store(true, std::memory_order_relaxed);
+    return;
+  }
+  // A wake-up for own sends was seen to be lost with small socket buffers.
+  if (sending) microseconds = std::min(microseconds, 1000);
+  pollfd fd{event_fd_, POLLIN, 0};
+  const timespec limit{microseconds / 1000000, microseconds % 1000000 * 1000L};
+  if (ppoll(&fd, 1, &limit, nullptr) > 0) armed_.store(false, std::memory_order_relaxed);
+}
+
+void Worker::flush_all(double seconds) noexcept {
+  const double deadline = now() + seconds;
+  for (bool busy = true; busy && now() < deadline;) {
+    busy = false;
+    for (auto& peer : peers_) {
+      if (peer->endpoint && !peer->failed) busy |= flush(*peer, peer->sent).again();
+    }
+    if (busy) ucp_worker_progress(worker_);
+  }
+}
+
+void Worker::close_all(double seconds) noexcept {
+  ucp_request_param_t param;
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  std::vector<ucs_status_ptr_t> closing;
+  closing.reserve(peers_.size());
+  for (auto& peer : peers_) {
+    if (peer->endpoint == nullptr) continue;
+    ucs_status_ptr_t request = ucp_ep_close_nbx(peer->endpoint, &param);
+    if (UCS_PTR_IS_PTR(request)) closing.push_back(request);
+    peer->endpoint = nullptr;
+  }
+  for (const double deadline = now() + seconds; !closing.empty() && now() < deadline;) {
+    ucp_worker_progress(worker_);
+    std::erase_if(closing, [](ucs_status_ptr_t request) {
+      if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+      ucp_request_free(request);
+      return true;
+    });
+  }
+}
+
+void Worker::stop() noexcept {
+  if (!running()) return;
+  flush_all(2.0);
+  close_all(1.0);
+  destroy();
+}
+
+void Worker::destroy() noexcept {
+  if (worker_) ucp_worker_destroy(worker_);
+  if (context_) ucp_cleanup(context_);
+  worker_ = nullptr;
+  context_ = nullptr;
+  event_fd_ = -1;
+  armed_ = false;
+  want_arm_ = false;
+  peers_.clear();
+  address_.clear();
+  send_ops.clear();
+  receipts.clear();
+  small_buffers.clear();
+  large_buffers.clear();
+}
+
+}  // namespace wring::transport::ucx_impl
