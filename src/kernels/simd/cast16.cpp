@@ -58,32 +58,41 @@ HWY_INLINE Unsigned<D> encode_lanes(D d, hn::VFromD<D> x) {
   const auto set = [du](Bits bits) HWY_ATTR { return hn::Set(du, bits); };
 
   const auto bits = hn::BitCast(du, x);
-  const auto magnitude = hn::And(bits, set(Quant<R>::kMagnitude));
-  const auto leading = hn::ShiftRight<C::kShift>(magnitude);
-  const auto nan = hn::Or(hn::And(leading, set(C::kQuiet16 - 1)), set(C::kInf16 | C::kQuiet16));
-  const auto odd = hn::And(leading, set(1));
-  const auto half = set((Bits{1} << (C::kShift - 1)) - 1 - C::kRebias);
-  auto out = hn::ShiftRight<C::kShift>(hn::Add(hn::Add(magnitude, half), odd));
-
-  const auto select = [du](auto mask, auto yes, auto no)
-                          HWY_ATTR { return hn::IfThenElse(hn::RebindMask(du, mask), yes, no); };
-  if constexpr (!C::kSameRange) {
+  const auto is_nan = hn::RebindMask(du, hn::IsNaN(x));
+  if constexpr (C::kSameRange) {
+    // Rounding carries into the exponent, up to Inf, and leaves the sign alone.
+    const auto leading = hn::ShiftRight<C::kShift>(bits);
+    const auto half = set((Bits{1} << (C::kShift - 1)) - 1);
+    const auto sum = hn::Add(hn::Add(bits, half), hn::And(leading, set(1)));
+    const auto nan = hn::Or(leading, set(C::kQuiet16));
+    return hn::IfThenElse(is_nan, nan, hn::ShiftRight<C::kShift>(sum));
+  } else {
     const hn::RebindToSigned<D> di;
     using Int = hn::TFromD<decltype(di)>;
-    const auto ordered = hn::BitCast(di, magnitude);
-    const auto limit = [di](Bits b) HWY_ATTR { return hn::Set(di, static_cast<Int>(b)); };
+    const auto magnitude = hn::And(bits, set(Quant<R>::kMagnitude));
+    const auto leading = hn::ShiftRight<C::kShift>(magnitude);
+    const auto half = set((Bits{1} << (C::kShift - 1)) - 1 - C::kRebias);
+    const auto sum = hn::Add(hn::Add(magnitude, half), hn::And(leading, set(1)));
+
     const R magic = exp2i<R>(C::kQuantum + W::kMantissa);
     const auto shifted = hn::Add(hn::BitCast(d, magnitude), hn::Set(d, magic));
     const auto small = hn::Sub(hn::BitCast(du, shifted), set(std::bit_cast<Bits>(magic)));
-    out = select(hn::Lt(ordered, limit(C::kMinNormal)), small, out);
-    out = select(hn::Gt(ordered, limit(C::kOverflow - 1)), set(C::kInf16), out);
+    const auto nan = hn::Or(hn::And(leading, set(C::kQuiet16 - 1)), set(C::kInf16 | C::kQuiet16));
+
+    const auto ordered = hn::BitCast(di, magnitude);
+    const auto limit = [di](Bits b) HWY_ATTR { return hn::Set(di, static_cast<Int>(b)); };
+    const auto is_small = hn::RebindMask(du, hn::Lt(ordered, limit(C::kMinNormal)));
+    const auto is_large = hn::RebindMask(du, hn::Gt(ordered, limit(C::kOverflow - 1)));
+    auto out = hn::IfThenElse(is_small, small, hn::ShiftRight<C::kShift>(sum));
+    out = hn::IfThenElse(is_large, set(C::kInf16), out);
+    out = hn::IfThenElse(is_nan, nan, out);
+    const auto sign = hn::AndNot(set(Quant<R>::kMagnitude), bits);
+    return hn::Or(out, hn::ShiftRight<W::kBits - 16>(sign));
   }
-  out = select(hn::IsNaN(x), nan, out);
-  return hn::Or(out, hn::ShiftRight<W::kBits - 16>(hn::AndNot(set(Quant<R>::kMagnitude), bits)));
 }
 
-/// decode16 of each lane.
-template <class F, class D>
+/// decode16 of each lane; without kQuiet, signalling NaN may stay so, for sums, which replace NaN.
+template <class F, bool kQuiet, class D>
 HWY_INLINE hn::VFromD<D> decode_lanes(D d, hn::VFromD<hn::Rebind<std::uint16_t, D>> words) {
   using R = hn::TFromD<D>;
   using C = Conversion<F, R>;
@@ -91,6 +100,13 @@ HWY_INLINE hn::VFromD<D> decode_lanes(D d, hn::VFromD<hn::Rebind<std::uint16_t, 
   using Bits = typename W::Bits;
   if constexpr (kHardware<F, R>) {
     return hn::PromoteTo(d, hn::BitCast(hn::Rebind<hwy::float16_t, D>(), words));
+  } else if constexpr (C::kSameRange) {
+    const hn::RebindToUnsigned<D> du;
+    const auto out = hn::ShiftLeft<C::kShift>(widen_lanes(d, words));
+    const auto x = hn::BitCast(d, out);
+    if constexpr (!kQuiet) return x;
+    const auto quiet = hn::BitCast(d, hn::Or(out, hn::Set(du, C::kQuiet)));
+    return hn::IfThenElse(hn::IsNaN(x), quiet, x);
   } else {
     const hn::RebindToUnsigned<D> du;
     const hn::RebindToSigned<D> di;
@@ -103,18 +119,16 @@ HWY_INLINE hn::VFromD<D> decode_lanes(D d, hn::VFromD<hn::Rebind<std::uint16_t, 
 
     const auto shifted = hn::ShiftLeft<C::kShift>(magnitude);
     auto out = hn::Add(shifted, hn::Set(du, C::kRebias));
-    if constexpr (!C::kSameRange) {
-      // Subnormal: give the digits the exponent of the smallest normal, then subtract its hidden 1.
-      constexpr Bits kOne = Bits{1} << W::kMantissa;
-      const auto hidden = hn::Set(d, std::bit_cast<R>(C::kMinNormal));
-      const auto normal = hn::BitCast(d, hn::Add(out, hn::Set(du, kOne)));
-      const auto is_small = hn::Lt(ordered, compare(Bits{1} << F::kMantissa));
-      const auto small = hn::BitCast(du, hn::Sub(normal, hidden));
-      out = hn::IfThenElse(hn::RebindMask(du, is_small), small, out);
-      const auto is_special = hn::Gt(ordered, compare(C::kInf16 - 1));
-      const auto special = hn::Or(shifted, hn::Set(du, C::kInf));
-      out = hn::IfThenElse(hn::RebindMask(du, is_special), special, out);
-    }
+    // Subnormal: give the digits the exponent of the smallest normal, then subtract its hidden 1.
+    constexpr Bits kOne = Bits{1} << W::kMantissa;
+    const auto hidden = hn::Set(d, std::bit_cast<R>(C::kMinNormal));
+    const auto normal = hn::BitCast(d, hn::Add(out, hn::Set(du, kOne)));
+    const auto is_small = hn::Lt(ordered, compare(Bits{1} << F::kMantissa));
+    const auto small = hn::BitCast(du, hn::Sub(normal, hidden));
+    out = hn::IfThenElse(hn::RebindMask(du, is_small), small, out);
+    const auto is_special = hn::Gt(ordered, compare(C::kInf16 - 1));
+    const auto special = hn::Or(shifted, hn::Set(du, C::kInf));
+    out = hn::IfThenElse(hn::RebindMask(du, is_special), special, out);
     const auto is_nan = hn::Gt(ordered, compare(C::kInf16));
     const auto quiet = hn::IfThenElseZero(hn::RebindMask(du, is_nan), hn::Set(du, C::kQuiet));
     return hn::BitCast(d, hn::Or(hn::Or(out, quiet), sign));
@@ -182,7 +196,7 @@ void from_16(const std::uint16_t* in, std::size_t n, R* out) noexcept {
   const std::size_t lanes = hn::Lanes(d);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    hn::StoreU(decode_lanes<F>(d, hn::LoadU(d16, in + i)), d, out + i);
+    hn::StoreU(decode_lanes<F, true>(d, hn::LoadU(d16, in + i)), d, out + i);
   }
   for (; i < n; ++i) out[i] = decode16<F, R>(in[i]);
 }
@@ -196,7 +210,7 @@ void add_16(const std::uint16_t* w, R sw, const R* x, R sx, std::size_t n, R* ou
   const auto vsx = hn::Set(d, sx);
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) {
-    const auto decoded = decode_lanes<F>(d, hn::LoadU(d16, w + i));
+    const auto decoded = decode_lanes<F, false>(d, hn::LoadU(d16, w + i));
     hn::StoreU(weighted_sum_lanes(d, decoded, vsw, hn::LoadU(d, x + i), vsx), d, out + i);
   }
   for (; i < n; ++i) out[i] = weighted_sum(decode16<F, R>(w[i]), sw, x[i], sx);
