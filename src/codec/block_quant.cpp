@@ -153,7 +153,7 @@ std::size_t BlockQuant<kLevels>::encode(const Params& params, Env& env, ConstVal
     const kernels::QuantShape shape{params.block, kLevels, params.stochastic ? &key : nullptr};
     const std::size_t escapes =
         env.kernels->real<R>().quantize(values, in.n, in.first, shape, scales, codes);
-    std::memset(codes + at.code_bytes, 0, at.raw - at.codes - at.code_bytes);
+    std::fill(codes + at.code_bytes, codes + (at.raw - at.codes), std::uint8_t{0});
 
     std::byte* raw = out + at.raw;
     if (escapes) {
