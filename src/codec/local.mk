@@ -16,3 +16,4 @@ libwring_core_la_SOURCES += \
 	%D%/block_quant.cpp \
 	%D%/int8.cpp \
 	%D%/int4.cpp
+EXTRA_DIST += %D%/README.md

@@ -16,3 +16,4 @@ libwring_core_la_SOURCES += \
 	%D%/simd/crc32c.cpp \
 	%D%/simd/quant.cpp \
 	%D%/simd/table.cpp
+EXTRA_DIST += %D%/README.md
