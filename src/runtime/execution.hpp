@@ -57,6 +57,10 @@ class Execution {
   /// Gives up: no further step runs. Memory of pending sends stays in use until they end.
   void abandon(Status why) noexcept;
 
+  /// Lets frames say that the call has `count` elements: for calls that only check that all ranks are
+  /// about to do the same.
+  void pose_as(std::uint64_t count) noexcept { header_.count = count; }
+
   bool running() const noexcept { return running_; }
   /// All steps are done, or the execution has been given up, and no send is pending.
   bool finished() const noexcept { return running_ && pending_sends_ == 0 && (failed_ || tiles_left_ == 0); }

@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # local.mk - the transport room.
 libwring_core_la_SOURCES += \
+  %D%/hook.hpp \
+  %D%/hook_corrupt.cpp \
+  %D%/hook_delay.cpp \
+  %D%/hook_drop.cpp \
+  %D%/hook_trace.cpp \
+  %D%/hooks.hpp \
+  %D%/loop.cpp \
+  %D%/loop.hpp \
   %D%/mpi.cpp \
   %D%/pool.hpp \
   %D%/registry.cpp \

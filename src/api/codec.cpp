@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// codec.cpp - MPIX_Codec_*.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "api/entry.hpp"
+#include "api/public.hpp"
+#include "runtime/runtime.hpp"
+
+using wring::Arg;
+using wring::Code;
+using wring::Status;
+using wring::api::mpi_entry;
+using wring::runtime::CodecHandle;
+
+namespace {
+
+Status null_argument() { return {Code::invalid_arg, "an argument is null", static_cast<int>(Arg::other)}; }
+
+/// As MPI_Info_get_string: len is the size of buf before, the size needed with the terminator after.
+void copy_out(const std::string& text, char* buf, int* len) {
+  if (*len > 0) {
+    const std::size_t n = std::min(text.size(), static_cast<std::size_t>(*len) - 1);
+    std::memcpy(buf, text.data(), n);
+    buf[n] = '\0';
+  }
+  *len = static_cast<int>(text.size()) + 1;
+}
+
+}  // namespace
+
+extern "C" int MPIX_Codec_create(const char* spec, MPIX_Codec* codec) {
+  return mpi_entry(MPI_COMM_NULL, "MPIX_Codec_create", [&]() -> Status {
+    if (spec == nullptr || codec == nullptr) return null_argument();
+    CodecHandle handle = 0;
+    WRING_TRY(wring::runtime::create_codec(spec, handle));
+    *codec = reinterpret_cast<MPIX_Codec>(handle);
+    return {};
+  });
+}
+
+extern "C" int MPIX_Codec_free(MPIX_Codec* codec) {
+  return mpi_entry(MPI_COMM_NULL, "MPIX_Codec_free", [&]() -> Status {
+    if (codec == nullptr) return null_argument();
+    WRING_TRY(wring::runtime::free_codec(reinterpret_cast<CodecHandle>(*codec)));
+    *codec = MPIX_CODEC_NULL;
+    return {};
+  });
+}
+
+extern "C" int MPIX_Codec_to_string(MPIX_Codec codec, char* buf, int* len) {
+  return mpi_entry(MPI_COMM_NULL, "MPIX_Codec_to_string", [&]() -> Status {
+    if (len == nullptr || *len < 0 || (*len > 0 && buf == nullptr)) return null_argument();
+    const wring::codec::Spec* spec = wring::runtime::find_codec(reinterpret_cast<CodecHandle>(codec));
+    if (spec == nullptr) {
+      return {Code::invalid_arg, "the codec is MPIX_CODEC_NULL, or was freed", static_cast<int>(Arg::other)};
+    }
+    copy_out(wring::codec::to_string(*spec), buf, len);
+    return {};
+  });
+}

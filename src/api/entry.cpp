@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// entry.cpp - from Status to MPI error classes, codes and texts.
+#include "api/entry.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "runtime/runtime.hpp"
+
+namespace wring::api {
+namespace {
+
+/// Codes of one class that are handed out in turn, so that texts of recent errors stay while a program
+/// that fails for ever does not use up MPI's table.
+constexpr int kCodesPerClass = 16;
+
+struct Ring {
+  int codes[kCodesPerClass];
+  int made = 0, next = 0;
+};
+
+struct Classes {
+  std::mutex mutex;
+  int mismatch = MPI_ERR_OTHER, corrupt = MPI_ERR_OTHER, device = MPI_ERR_OTHER;
+  bool added = false;
+  std::map<int, Ring> rings;
+};
+
+Classes& classes() {
+  static auto* all = new Classes;  // errors may come as late as MPI_Finalize
+  return *all;
+}
+
+int class_of_argument(int detail) noexcept {
+  switch (static_cast<Arg>(detail)) {
+    case Arg::comm: return MPI_ERR_COMM;
+    case Arg::count: return MPI_ERR_COUNT;
+    case Arg::type: return MPI_ERR_TYPE;
+    case Arg::op: return MPI_ERR_OP;
+    case Arg::buffer: return MPI_ERR_BUFFER;
+    case Arg::info: return MPI_ERR_INFO_VALUE;
+    case Arg::other: break;
+  }
+  return MPI_ERR_ARG;
+}
+
+int class_of(const Classes& c, Status status) noexcept {
+  switch (status.code()) {
+    case Code::invalid_arg: return class_of_argument(status.detail());
+    case Code::unsupported: return MPI_ERR_UNSUPPORTED_OPERATION;
+    case Code::no_memory: return MPI_ERR_NO_MEM;
+    case Code::mismatch: return c.mismatch;
+    case Code::corrupt_frame: return c.corrupt;
+    case Code::device_error: return c.device;
+    case Code::internal: return MPI_ERR_INTERN;
+    default: return MPI_ERR_OTHER;
+  }
+}
+
+/// Classes of Wring's own, made with the first error.
+void add_classes(Classes& c) noexcept {
+  if (c.added) return;
+  c.added = true;
+  const auto add = [](int& out, const char* text) {
+    int made = 0;
+    if (MPI_Add_error_class(&made) != MPI_SUCCESS) return;
+    MPI_Add_error_string(made, text);
+    out = made;
+  };
+  add(c.mismatch, "wring: mismatched calls: ranks disagree on count, datatype, operator or codec");
+  add(c.corrupt, "wring: corrupt frame: bytes from another rank that no rank sends");
+  add(c.device, "wring: device error");
+}
+
+/// An error code of that class whose text is `text`; the class itself if MPI has no code left.
+int code_with_text(Classes& c, int error_class, const char* text) {
+  Ring& ring = c.rings[error_class];
+  if (ring.made < kCodesPerClass) {
+    int code = 0;
+    if (MPI_Add_error_code(error_class, &code) != MPI_SUCCESS) return error_class;
+    ring.codes[ring.made++] = code;
+  }
+  const int code = ring.codes[ring.next++ % ring.made];
+  ring.next %= kCodesPerClass;
+  char cut[MPI_MAX_ERROR_STRING] = "";
+  std::memcpy(cut, text, std::min(std::strlen(text), sizeof cut - 1));
+  return MPI_Add_error_string(code, cut) == MPI_SUCCESS ? code : error_class;
+}
+
+}  // namespace
+
+int report(MPI_Comm comm, const char* function, Status status) noexcept {
+  if (status.code() == Code::mpi_error) return status.detail();  // MPI has called the handler
+  Classes& c = classes();
+  if (status.code() == Code::not_initialized || runtime::check_mpi().is_error()) return class_of(c, status);
+  char text[1024];
+  std::snprintf(text, sizeof text, "%s: %s", function, status.what());
+  int code = MPI_ERR_INTERN;
+  try {
+    std::lock_guard lock(c.mutex);
+    add_classes(c);
+    code = code_with_text(c, class_of(c, status), text);
+  } catch (...) {
+    code = class_of(c, status);
+  }
+  MPI_Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_SELF : comm, code);
+  return code;
+}
+
+}  // namespace wring::api

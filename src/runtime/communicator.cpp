@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// communicator.cpp - set-up and end of a communicator's state, and its cached plans.
+#include "runtime/communicator.hpp"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "runtime/bootstrap.hpp"
+
+namespace wring::runtime {
+namespace {
+
+/// How long the end waits for ranks that have vanished.
+constexpr double kLeaveSeconds = 5;
+
+double now() noexcept {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+std::uint64_t mix(std::uint64_t h, std::uint64_t value) noexcept {
+  h = (h ^ value) * 0x9e3779b97f4a7c15u;
+  return h ^ (h >> 29);
+}
+
+template <class Handle>
+std::uint64_t bits_of(Handle h) noexcept {  // a pointer with Open MPI, an integer with MPICH
+  if constexpr (std::is_pointer_v<Handle>) {
+    return reinterpret_cast<std::uintptr_t>(h);
+  } else {
+    return static_cast<std::uint64_t>(h);
+  }
+}
+
+}  // namespace
+
+// --- life -------------------------------------------------------------------------------------------
+
+Communicator* Communicator::find(const Process& process, MPI_Comm comm) noexcept {
+  void* value = nullptr;
+  int found = 0;
+  MPI_Comm_get_attr(comm, process.keyval(), &value, &found);
+  return found ? static_cast<Communicator*>(value) : nullptr;
+}
+
+Status Communicator::of(Process& process, MPI_Comm comm, Communicator*& out) {
+  out = find(process, comm);
+  if (out != nullptr) return {};
+  std::unique_ptr<Communicator, void (*)(Communicator*)> made(new Communicator(process, comm),
+                                                             [](Communicator* c) { delete c; });
+  WRING_TRY(made->start());
+  WRING_TRY(mpi_status(MPI_Comm_set_attr(comm, process.keyval(), made.get()), "MPI_Comm_set_attr"));
+  Process::Lock lock(process);
+  process.add(made.get());
+  out = made.release();
+  return {};
+}
+
+Status Communicator::start() {
+  MPI_Comm_size(user_comm_, &size_);
+  MPI_Comm_rank(user_comm_, &rank_);
+  if (size_ == 1) return {};
+  // Not MPI_Comm_dup: that would run copy callbacks of the caller's attributes.
+  WRING_TRY(mpi_status(MPI_Comm_split(user_comm_, 0, rank_, &own_comm_), "MPI_Comm_split"));
+  MPI_Comm_set_errhandler(own_comm_, MPI_ERRORS_RETURN);
+  WRING_TRY(agree_on_settings());
+  return open_transport();
+}
+
+Status Communicator::open_transport() {
+  MpiBootstrap boot(own_comm_, rank_, size_, context_);
+
+  // Ranks on this host, to know whether waiting may spin. Hosts are told apart by name, which is all
+  // that this needs.
+  char name[64] = "";
+  gethostname(name, sizeof name - 1);
+  std::vector<char> names(sizeof name * static_cast<std::size_t>(size_));
+  WRING_TRY(boot.allgather(name, sizeof name, names.data()));
+  int here = 0;
+  for (int r = 0; r < size_; ++r) here += std::strncmp(&names[sizeof name * static_cast<std::size_t>(r)], name, sizeof name) == 0;
+  oversubscribed_ = here > process_.processors();
+
+  session_ = std::make_unique<Session>(rank_, size_, context_, settings_.checksum);
+  static std::once_flag once;
+  Status status{Code::unsupported, "no transport"};
+  const bool any = wanted_transport_ == "auto";
+  if (!any && transport::find(wanted_transport_.c_str()) == nullptr) {
+    std::call_once(once, [&] {
+      if (rank_ == 0) log(LogLevel::warn, "WRING_TRANSPORT=\"%s\" is not a transport of this build, using auto", wanted_transport_.c_str());
+    });
+    wanted_transport_ = "auto";
+  }
+  for (const transport::Transport* t : transport::all()) {
+    if (wanted_transport_ != "auto" && wanted_transport_ != t->name) continue;
+    std::unique_ptr<transport::Channel> channel;
+    {
+      Process::Lock lock(process_);
+      status = t->open(boot, *session_, channel);
+    }
+    if (status.ok()) {
+      session_->attach(std::move(channel));
+      transport_ = t;
+      settings_.max_payload = t->caps().max_payload;
+      return {};
+    }
+    std::call_once(once, [&] {
+      if (rank_ == 0) log(LogLevel::warn, "transport %s cannot start (%s), trying the next", t->name, status.what());
+    });
+  }
+  return status;
+}
+
+Communicator::~Communicator() {
+  for (CachedCall& c : calls_) c = {};
+  session_.reset();
+  if (own_comm_ != MPI_COMM_NULL) MPI_Comm_free(&own_comm_);
+}
+
+int Communicator::on_delete(MPI_Comm, int, void* value, void*) noexcept {
+  auto* c = static_cast<Communicator*>(value);
+  synchronize({c});
+  Process::Lock lock(c->process_);
+  c->process_.remove(c);
+  delete c;
+  return MPI_SUCCESS;
+}
+
+void Communicator::synchronize(const std::vector<Communicator*>& all) noexcept {
+  try {
+    std::vector<MPI_Request> requests;
+    for (Communicator* c : all) {
+      if (c->own_comm_ == MPI_COMM_NULL || c->session_ == nullptr) continue;
+      requests.emplace_back();
+      if (MPI_Ibarrier(c->own_comm_, &requests.back()) != MPI_SUCCESS) requests.pop_back();
+    }
+    const double limit = now() + kLeaveSeconds;
+    for (int done = requests.empty(); !done;) {
+      MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+      bool moved = false;
+      for (Communicator* c : all) {
+        if (c->session_ == nullptr) continue;
+        Process::Lock lock(c->process_);
+        moved = c->session_->progress() || moved;
+      }
+      if (!done && !moved) usleep(20);
+      if (now() > limit) {
+        log(LogLevel::debug, "gave up waiting for other ranks to leave");
+        return;
+      }
+    }
+  } catch (...) {  // no memory for a list of requests: leave without waiting
+  }
+}
+
+// --- plans ------------------------------------------------------------------------------------------
+
+std::size_t Communicator::slot_of(const CallKey& key) noexcept {
+  std::uint64_t h = mix(0, static_cast<std::uint64_t>(key.count));
+  h = mix(h, bits_of(key.datatype));
+  h = mix(h, bits_of(key.op));
+  h = mix(h, key.codec);
+  return (h >> 32) % kCalls;
+}
+
+Status Communicator::make_call(const CallKey& key, const Reduction& reduction, const codec::Spec& spec,
+                               CachedCall*& out) {
+  CachedCall& call = calls_[slot_of(key)];
+  if (last_ != nullptr && last_ == call.plan.get()) last_ = nullptr;
+  call = {};
+  if (reduction.path == Reduction::Path::wring && key.count > 0) {
+    const plan::Problem problem{.count = static_cast<std::uint64_t>(key.count), .dtype = reduction.dtype,
+                                .element_bytes = reduction.element_bytes, .op = reduction.op,
+                                .opaque_id = reduction.id, .size = size_, .codec = spec};
+    call.plan = std::make_unique<CachedPlan>(plan::make_plan(problem, settings_, rank_), session_->channel(), context_);
+    if (rank_ == 0 && log_enabled(LogLevel::info)) {
+      log(LogLevel::info, "plan for %d ranks over %s: %s", size_, transport_name(), call.plan->plan.describe().c_str());
+    }
+  }
+  call.reduction = reduction;
+  call.key = key;
+  out = &call;
+  return {};
+}
+
+void Communicator::run_empty() noexcept {
+  Process::Lock lock(process_);
+  session_->start_empty();
+}
+
+Status Communicator::run(CachedPlan& cached, const void* send, void* recv, OpaqueReduce opaque) noexcept {
+  const std::uint64_t bytes = cached.plan.problem.bytes();
+  const bool timed = bytes >= 64 * 1024;  // reading the clock shows in the smallest calls
+  const double begin = timed ? now() : 0;
+  {
+    Process::Lock lock(process_);
+    WRING_TRY(session_->start(cached.execution, send, recv, opaque));
+  }
+  const Status status = wait_done(bytes);
+  const Counters& c = cached.execution.counters();
+  Process::Lock lock(process_);
+  Totals& totals = process_.totals();
+  ++totals.calls;
+  totals.counters += c;
+  if (timed) totals.seconds += now() - begin;
+  last_ = &cached;
+  return status;
+}
+
+CallInfo Communicator::describe_last() const {
+  CallInfo info;
+  info.transport = transport_name();
+  if (last_ == nullptr) return info;
+  const Counters& c = last_->execution.counters();
+  info.compressed = true;
+  info.problem = last_->plan.problem;
+  info.choice = last_->plan.choice;
+  info.segment_bytes = last_->plan.geometry.segment * info.problem.element_bytes;
+  info.raw_bytes = c.raw_bytes;
+  info.wire_bytes = c.wire_bytes;
+  info.frames = c.frames;
+  info.escapes = c.escapes;
+  info.overflows = c.overflows;
+  return info;
+}
+
+Status Communicator::check_passed_on(MPI_Count count, MPI_Datatype datatype) {
+  // Keys hold nothing that may differ between ranks of a correct program.
+  int size = 0;
+  MPI_Aint low = 0, extent = 0;
+  MPI_Type_size(datatype, &size);
+  MPI_Type_get_extent(datatype, &low, &extent);
+  Reduction reduction;
+  const bool known = is_plain(datatype) && classify(datatype, MPI_SUM, reduction).ok();
+  std::uint64_t key = mix(0, static_cast<std::uint64_t>(count));
+  key = mix(key, static_cast<std::uint64_t>(size));
+  key = mix(key, static_cast<std::uint64_t>(extent));
+  key = mix(key, known ? reduction.id : 0);
+  constexpr std::size_t kRemembered = 4096;
+  if (passed_on_.size() >= kRemembered || !passed_on_.insert(key).second) return {};
+
+  const plan::Problem problem{.count = 1, .dtype = Dtype::opaque, .element_bytes = 1, .op = Op::other,
+                              .opaque_id = static_cast<std::uint32_t>(key >> 32), .size = size_,
+                              .codec = {.codec = codec::all().front(), .params = codec::all().front()->defaults}};
+  CachedPlan check(plan::make_plan(problem, settings_, rank_), session_->channel(), context_);
+  check.execution.pose_as(static_cast<std::uint64_t>(count));
+  const std::byte in{};
+  std::byte out{};
+  const OpaqueReduce nothing{[](void*, const void*, void*, std::size_t) noexcept { return Status{}; }, nullptr};
+  {
+    Process::Lock lock(process_);
+    WRING_TRY(session_->start(check.execution, &in, &out, nothing));
+  }
+  return wait_done(1);
+}
+
+}  // namespace wring::runtime

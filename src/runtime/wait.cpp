@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// wait.cpp - how a blocking call waits: spin a little where that pays, then sleep in the transport.
+#include <sched.h>
+#include <time.h>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "runtime/communicator.hpp"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace wring::runtime {
+namespace {
+
+/// Polls without result before sleeping, one some 50 ns. A short message is answered sooner than a
+/// sleeper wakes (some 5 us); a long one leaves the processor to whoever encodes or sends.
+constexpr int kSpinsSmall = 20000;
+constexpr int kSpinsLarge = 100;
+constexpr int kSpinsOversubscribed = 20;
+constexpr std::uint64_t kSmallBytes = 64 * 1024;
+
+/// Longest sleep: only to look at the clock for WRING_TIMEOUT, and in case a wake-up is lost.
+constexpr int kSleepMicroseconds = 1000;
+
+double now() noexcept {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+void relax() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#endif
+}
+
+}  // namespace
+
+Status Communicator::wait_done(std::uint64_t bytes) noexcept {
+  const int spins = oversubscribed_ ? kSpinsOversubscribed : bytes <= kSmallBytes ? kSpinsSmall : kSpinsLarge;
+  const double timeout = config().timeout;
+  double deadline = 0;
+  std::uint64_t arrivals = 0;
+  int idle = 0;
+  Process::Lock lock(process_);
+  while (!session_->done()) {
+    if (session_->progress()) {
+      idle = 0;
+      lock.yield();
+      continue;
+    }
+    if (session_->done()) break;
+    if (++idle < spins) {
+      if (!oversubscribed_) relax();
+      lock.yield();
+      continue;
+    }
+    if (timeout > 0) {
+      const double time = now();
+      if (deadline == 0 || arrivals != session_->arrivals()) {
+        arrivals = session_->arrivals();
+        deadline = time + timeout;
+      } else if (time > deadline) {
+        const Status why = fail(Code::timeout, 0, "no frame for %g s (WRING_TIMEOUT): rank %d waits for %s", timeout,
+                                rank_, session_->waiting_for().c_str());
+        log(LogLevel::error, "%s", why.what());
+        session_->fail_all(why);
+        deadline = 0;
+      }
+    }
+    const bool sending = session_->sending();
+    transport::Channel& channel = session_->channel();
+    lock.unlock();
+    channel.wait(kSleepMicroseconds, sending);
+    lock.lock();
+  }
+  return session_->finish();
+}
+
+}  // namespace wring::runtime
