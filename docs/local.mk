@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # local.mk - pages that are installed with the library.
 dist_doc_DATA += \
+  %D%/adding-a-codec.md \
+  %D%/codecs.md \
   %D%/codestyle.md \
-  %D%/environment.md
+  %D%/environment.md \
+  %D%/wire-format.md

@@ -6,9 +6,12 @@
 AC_DEFUN([WRING_PROG_MPICC], [
   AC_ARG_VAR([MPICC], [C compiler wrapper of the MPI to build for (default: mpicc)])
   AS_IF([test -z "$MPICC"], [MPICC=mpicc])
-  AC_PATH_PROG([MPICC_PATH], [$MPICC])
-  AS_IF([test -z "$MPICC_PATH"], [AC_MSG_ERROR([no $MPICC found; set MPICC to MPI's C compiler wrapper])])
-  MPICC=$MPICC_PATH
+  # A path is taken as it is.
+  AS_CASE([$MPICC], [/*], [WRING_MPICC=$MPICC])
+  AC_PATH_PROG([WRING_MPICC], [$MPICC])
+  AS_IF([test ! -x "$WRING_MPICC"],
+    [AC_MSG_ERROR([no $MPICC found; set MPICC to MPI's C compiler wrapper])])
+  MPICC=$WRING_MPICC
   AS_VAR_SET_IF([CC], [], [CC=$MPICC])
 ])
 

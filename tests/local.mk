@@ -3,11 +3,23 @@
 
 # tests/unit: one process, hidden symbols. One line a file, headers too.
 unit_sources = \
+  tests/unit/codec_inputs.hpp \
+  tests/unit/kernel_inputs.hpp \
+  tests/unit/test_codec_golden.cpp \
+  tests/unit/test_codec_hostile.cpp \
+  tests/unit/test_codec_roundtrip.cpp \
+  tests/unit/test_codec_spec.cpp \
   tests/unit/test_config.cpp \
+  tests/unit/test_frame.cpp \
+  tests/unit/test_kernels_cast16.cpp \
+  tests/unit/test_kernels_quant.cpp \
+  tests/unit/test_kernels_simd.cpp \
   tests/unit/test_status.cpp
 
 # tests/sim: many ranks in one process, over transport/loop. Headers are listed too.
-sim_sources =
+sim_sources = \
+  tests/sim/sim.hpp \
+  tests/sim/test_allreduce.cpp
 
 if HAVE_GTEST
 gtest_programs = tests/unit/unit_tests tests/sim/sim_tests
@@ -32,9 +44,13 @@ TESTS += $(gtest_programs)
 # test_x.cpp (named here without the ending) and a file test_x.mpitest that says how to run it.
 # One in C also says tests_mpi_test_x_SOURCES = tests/mpi/test_x.c, one that needs hidden symbols
 # tests_mpi_test_x_LDADD = $(core_ldadd).
-mpi_programs =
-mpi_tests =
+mpi_programs = \
+  tests/mpi/test_transport
+mpi_tests = \
+  tests/mpi/test_transport_mpi.mpitest \
+  tests/mpi/test_transport_ucx.mpitest
 core_ldadd = libwring_core.la $(MPI_LDFLAGS) $(MPI_LIBS)
+tests_mpi_test_transport_LDADD = $(core_ldadd)
 
 check_PROGRAMS += $(mpi_programs)
 TESTS += $(mpi_tests)
@@ -44,11 +60,13 @@ EXTRA_DIST += $(mpi_tests)
 checks = \
   build-aux/check-environment.sh \
   build-aux/check-headers.sh \
-  build-aux/check-layers.sh
+  build-aux/check-layers.sh \
+  build-aux/check-symbols.sh
 
 TESTS += $(checks)
 EXTRA_DIST += $(checks) \
   build-aux/layers.txt \
+  tests/golden \
   tests/netlab
 
 TEST_EXTENSIONS = .mpitest .sh
