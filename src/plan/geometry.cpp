@@ -6,27 +6,22 @@
 
 namespace wring::plan {
 
-Geometry::Range Geometry::slice(std::uint32_t s) const noexcept {
+Geometry::Range slice_of(std::uint64_t count, std::uint64_t block, std::uint32_t slices, std::uint32_t s) {
   const std::uint64_t blocks = count / block + (count % block != 0);
   const std::uint64_t base = blocks / slices, extra = blocks % slices;
-  // The first `extra` slices have one block more. Products stay below count + block.
+  // Products stay below count + block.
   const std::uint64_t first = std::min(count, (s * base + std::min<std::uint64_t>(s, extra)) * block);
-  const std::uint64_t next = s + 1;
+  const std::uint64_t next = std::uint64_t{s} + 1;
   const std::uint64_t end = std::min(count, (next * base + std::min(next, extra)) * block);
   return {first, end - first};
 }
 
-Geometry::Range Geometry::part(std::uint32_t s, std::uint32_t tile) const noexcept {
-  const Range whole = slice(s);
-  const std::uint64_t from = std::min(whole.n, tile * segment);
-  return {whole.first + from, std::min(segment, whole.n - from)};
-}
-
 Geometry cut(std::uint64_t count, std::uint64_t block, std::uint32_t slices, std::uint64_t segment) {
   Geometry g{.count = count, .block = block, .segment = std::max(block, segment / block * block),
-             .slices = slices, .tiles = 0};
-  // Slice 0 is never the shorter one.
-  const std::uint64_t longest = g.slice(0).n;
+             .slices = slices, .tiles = 0, .ranges = {}};
+  g.ranges.reserve(slices);
+  for (std::uint32_t s = 0; s < slices; ++s) g.ranges.push_back(slice_of(count, block, slices, s));
+  const std::uint64_t longest = g.slice(0).n;  // slice 0 is never the shorter one
   g.tiles = static_cast<std::uint32_t>(longest / g.segment + (longest % g.segment != 0));
   return g;
 }

@@ -6,6 +6,7 @@
 // make the same choice without talking.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -57,16 +58,24 @@ struct Settings {
 
 /// How the vector is cut: into slices at block edges, those into segments; see schedule.hpp.
 struct Geometry {
-  std::uint64_t count = 0, block = 1, segment = 1;  ///< in elements; segment is a multiple of block
-  std::uint32_t slices = 1, tiles = 0;
-
   struct Range {
     std::uint64_t first = 0, n = 0;
   };
-  Range slice(std::uint32_t s) const noexcept;
-  Range part(std::uint32_t s, std::uint32_t tile) const noexcept;
+  std::uint64_t count = 0, block = 1, segment = 1;  ///< in elements; segment is a multiple of block
+  std::uint32_t slices = 1, tiles = 0;
+  std::vector<Range> ranges;  ///< of the slices; divisions show in the latency of small calls
+
+  const Range& slice(std::uint32_t s) const noexcept { return ranges[s]; }
+  /// Elements of slice s in a tile; none in the last tiles of shorter slices.
+  Range part(std::uint32_t s, std::uint32_t tile) const noexcept {
+    const Range& whole = ranges[s];
+    const std::uint64_t from = std::min(whole.n, tile * segment);
+    return {whole.first + from, std::min(segment, whole.n - from)};
+  }
 };
 
+/// Slice s of `slices`: whole blocks, the first slices being one block longer where they do not divide.
+Geometry::Range slice_of(std::uint64_t count, std::uint64_t block, std::uint32_t slices, std::uint32_t s);
 Geometry cut(std::uint64_t count, std::uint64_t block, std::uint32_t slices, std::uint64_t segment);
 
 struct Choice {

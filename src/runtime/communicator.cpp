@@ -2,6 +2,7 @@
 // communicator.cpp - set-up and end of a communicator's state, and its cached plans.
 #include "runtime/communicator.hpp"
 
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -76,15 +77,7 @@ Status Communicator::start() {
 Status Communicator::open_transport() {
   MpiBootstrap boot(own_comm_, rank_, size_, context_);
 
-  // Ranks on this host, to know whether waiting may spin. Hosts are told apart by name, which is all
-  // that this needs.
-  char name[64] = "";
-  gethostname(name, sizeof name - 1);
-  std::vector<char> names(sizeof name * static_cast<std::size_t>(size_));
-  WRING_TRY(boot.allgather(name, sizeof name, names.data()));
-  int here = 0;
-  for (int r = 0; r < size_; ++r) here += std::strncmp(&names[sizeof name * static_cast<std::size_t>(r)], name, sizeof name) == 0;
-  oversubscribed_ = here > process_.processors();
+  WRING_TRY(count_neighbours(boot));
 
   session_ = std::make_unique<Session>(rank_, size_, context_, settings_.checksum);
   static std::once_flag once;
@@ -114,6 +107,29 @@ Status Communicator::open_transport() {
     });
   }
   return status;
+}
+
+Status Communicator::count_neighbours(transport::Bootstrap& boot) {
+  // Waiting may spin where every rank of this host has a processor to itself. Hosts are told apart by
+  // name, which is all that this needs; launchers may bind ranks, so the sets of all of them count.
+  struct Seat {
+    char host[64];
+    cpu_set_t processors;
+  } mine{};
+  gethostname(mine.host, sizeof mine.host - 1);
+  if (sched_getaffinity(0, sizeof mine.processors, &mine.processors) != 0) CPU_SET(0, &mine.processors);
+  std::vector<Seat> all(static_cast<std::size_t>(size_));
+  WRING_TRY(boot.allgather(&mine, sizeof mine, all.data()));
+  int here = 0;
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  for (const Seat& seat : all) {
+    if (std::strncmp(seat.host, mine.host, sizeof mine.host) != 0) continue;
+    ++here;
+    CPU_OR(&processors, &processors, &seat.processors);
+  }
+  oversubscribed_ = here > CPU_COUNT(&processors);
+  return {};
 }
 
 Communicator::~Communicator() {

@@ -90,6 +90,7 @@ class Communicator {
   Status start();
   Status agree_on_settings();
   Status open_transport();
+  Status count_neighbours(transport::Bootstrap& boot);
   Status wait_done(std::uint64_t bytes) noexcept;
   static std::size_t slot_of(const CallKey& key) noexcept;
 

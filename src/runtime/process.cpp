@@ -2,8 +2,6 @@
 // process.cpp - begins with the first call, ends in MPI_Finalize.
 #include "runtime/process.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -27,12 +25,6 @@ Process* running() noexcept { return g_process.load(std::memory_order_acquire); 
 void avg_outside(void*, void*, int*, MPI_Datatype*) {
   log(LogLevel::error, "WRING_AVG works in Wring's own calls only");
   MPI_Abort(MPI_COMM_WORLD, MPI_ERR_OP);
-}
-
-int count_processors() noexcept {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 }  // namespace
@@ -68,7 +60,6 @@ Status Process::start() noexcept {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
   threaded_ = level == MPI_THREAD_MULTIPLE;
-  processors_ = count_processors();
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank_);
   set_log_rank(world_rank_);
   const bool ok =

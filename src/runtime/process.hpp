@@ -51,8 +51,6 @@ class Process {
   MPI_Datatype float16() const noexcept { return float16_; }
   MPI_Datatype bfloat16() const noexcept { return bfloat16_; }
   MPI_Op avg() const noexcept { return avg_; }
-  /// Processors that this process may run on.
-  int processors() const noexcept { return processors_; }
   /// Under the lock.
   Totals& totals() noexcept { return totals_; }
   void count_passed_on() noexcept {
@@ -74,7 +72,6 @@ class Process {
   MPI_Datatype float16_ = MPI_DATATYPE_NULL, bfloat16_ = MPI_DATATYPE_NULL;
   MPI_Op avg_ = MPI_OP_NULL;
   bool threaded_ = false;
-  int processors_ = 1;
   int world_rank_ = 0;
   std::mutex mutex_;
   std::vector<Communicator*> communicators_;
