@@ -11,6 +11,7 @@ libwring_core_la_SOURCES += \
 	%D%/best.cpp \
 	%D%/simd/simd.hpp \
 	%D%/simd/lanes_body.hpp \
+	%D%/simd/philox_body.hpp \
 	%D%/simd/arith.cpp \
 	%D%/simd/cast16.cpp \
 	%D%/simd/crc32c.cpp \
