@@ -6,6 +6,7 @@
 // inside UCX's progress (ucx_receive.cpp), and share one worker per process (ucx_worker.cpp).
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
@@ -47,7 +48,7 @@ Status open(Bootstrap& boot, Sink& sink, std::unique_ptr<Channel>& out) noexcept
     if (rank == static_cast<std::size_t>(boot.rank())) continue;
     peers[rank] = worker.peer(cards[rank].uid, &addresses[rank * longest], cards[rank].address_bytes);
   }
-  out = std::make_unique<UcxChannel>(worker, sink, boot.context(), peers);
+  out = std::make_unique<UcxChannel>(worker, sink, boot.context(), std::move(peers));
   return {};
 }
 

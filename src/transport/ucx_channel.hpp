@@ -13,16 +13,17 @@ namespace wring::transport::ucx_impl {
 class UcxChannel final : public Channel {
  public:
   /// peers: by rank, null for this rank.
-  UcxChannel(Worker& worker, Sink& sink, std::uint64_t context, const std::vector<Peer*>& peers);
+  UcxChannel(Worker& worker, Sink& sink, std::uint64_t context, std::vector<Peer*> peers);
   UcxChannel(const UcxChannel&) = delete;
   UcxChannel& operator=(const UcxChannel&) = delete;
   ~UcxChannel() override;
 
-  Sent send(int peer, const std::byte* header, const void* payload, std::size_t bytes,
+  Sent send(int rank, const std::byte* header, const void* payload, std::size_t bytes,
             std::uint64_t token) noexcept override;
   bool progress() noexcept override { return worker_.progress(); }
   void release(void* handle) noexcept override;
-  Status flush() noexcept override;
+  /// A send that UCX has completed is in the peer's memory or in the kernel: ucx_channel.cpp.
+  Status flush() noexcept override { return unsent_ == 0 ? Status{} : kAgain; }
   void wait(int microseconds, bool sending) noexcept override {
     worker_.wait(microseconds, sending);
   }
@@ -32,20 +33,14 @@ class UcxChannel final : public Channel {
   void peer_failed(const Peer& peer) noexcept;
 
  private:
-  struct Link {
-    Peer* peer = nullptr;
-    std::uint64_t last = 0;  ///< number, among the peer's frames, of the last one sent here
-    bool dirty = false;      ///< listed in dirty_
-  };
-
   static void on_sent(void* request, ucs_status_t status, void* arg) noexcept;
-  Sent start(Link& link, SendOp* op, const void* payload, std::size_t bytes, bool is_inline) noexcept;
+  Sent start(Peer& peer, SendOp* op, const void* payload, std::size_t bytes) noexcept;
 
   Worker& worker_;
   Sink& sink_;
   std::uint64_t context_;
-  std::vector<Link> links_;   ///< by rank
-  std::vector<int> dirty_;    ///< ranks sent to since the last complete flush
+  std::vector<Peer*> peers_;    ///< by rank; null for this rank
+  std::uint64_t unsent_ = 0;    ///< sends that UCX has not completed
 };
 
 /// Gives back what a receipt holds, and the receipt.

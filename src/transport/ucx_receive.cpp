@@ -92,8 +92,9 @@ bool split(const void* header, std::size_t header_bytes, void* data, std::size_t
            bool announced, Parts& out) noexcept {
   auto* start = static_cast<std::byte*>(data);
   if (header_bytes != 0) {
-    out = {static_cast<const std::byte*>(header), start, bytes};
-    return header_bytes >= kHeaderBytes && bytes <= kSegmentBytes;
+    const bool empty = header_bytes >= kHeaderBytes + kEmptyMark;
+    out = {static_cast<const std::byte*>(header), start, empty ? 0 : bytes};
+    return header_bytes >= kHeaderBytes && bytes <= kMaxPayload;
   }
   if (announced || bytes <= kHeaderBytes) return false;
   const auto pad = static_cast<std::size_t>(start[bytes - 1]);

@@ -50,17 +50,31 @@ const char* segment_key(bool receive) noexcept {
   return major == 1 && minor <= 13 ? key + 4 : key;
 }
 
-/// UCX's own description of what the context has to work with.
-std::string list_resources(ucp_context_h context) {
+/// What one of UCX's functions prints about an object; its only way to tell.
+template <class Handle>
+std::string printed(void (*print)(Handle, std::FILE*), Handle handle) {
   char* text = nullptr;
   std::size_t bytes = 0;
   std::FILE* stream = open_memstream(&text, &bytes);
   if (stream == nullptr) return {};
-  ucp_context_print_info(context, stream);
+  print(handle, stream);
   std::fclose(stream);
-  std::string list(text, bytes);
+  std::string result(text, bytes);
   std::free(text);
-  return list;
+  return result;
+}
+
+/// Whether active messages of an endpoint go over tcp, or that cannot be told. The line looked for is
+/// "#  lane[0]:  3:sysv/memory.0 md[2]  -> md[2]/sysv/sysdev[255] am am_bw#0 keepalive".
+bool uses_tcp(ucp_ep_h endpoint) {
+  const std::string text = printed(ucp_ep_print_info, endpoint);
+  for (std::size_t begin = 0, end; begin < text.size(); begin = end + 1) {
+    end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin) + " ";
+    if (line.find("lane[") == std::string::npos || line.find(" am ") == std::string::npos) continue;
+    return line.find(":tcp/") != std::string::npos;
+  }
+  return true;
 }
 
 void apply_settings(ucp_config_t* config, const std::string& resources) noexcept {
@@ -119,7 +133,7 @@ Status Worker::create_context() noexcept {
   // first context tells which there are.
   ucs_status_t status = ucp_init(&params, config, &context_);
   if (status == UCS_OK) {
-    apply_settings(config, list_resources(context_));
+    apply_settings(config, printed(ucp_context_print_info, context_));
     ucp_cleanup(context_);
     context_ = nullptr;
     status = ucp_init(&params, config, &context_);
@@ -182,7 +196,10 @@ Status Worker::connect(Peer& peer) noexcept {
   params.err_handler.cb = on_endpoint_error;
   params.err_handler.arg = &peer;
   const ucs_status_t status = ucp_ep_create(worker_, &params, &peer.endpoint);
-  if (status == UCS_OK) return {};
+  if (status == UCS_OK) {
+    peer.tcp = uses_tcp(peer.endpoint);
+    return {};
+  }
   peer.endpoint = nullptr;
   peer.failed = true;
   any_failed_ = true;
@@ -206,34 +223,6 @@ void Worker::report_failures() noexcept {
       if (route.channel) route.channel->peer_failed(*peer);
     }
   }
-}
-
-Status Worker::flush(Peer& peer, std::uint64_t frame) noexcept {
-  if (peer.flushed >= frame) return {};
-  if (peer.failed) return {Code::peer_failed, "the connection to a peer broke"};
-  if (peer.flushing) return kAgain;
-  ucp_request_param_t param;
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.cb.send = on_flushed;
-  param.user_data = &peer;
-  peer.flush_goal = peer.sent;
-  ucs_status_ptr_t request = ucp_ep_flush_nbx(peer.endpoint, &param);
-  if (request == nullptr) {
-    peer.flushed = peer.flush_goal;
-    return {};
-  }
-  if (UCS_PTR_IS_ERR(request)) {
-    return {Code::peer_failed, ucs_status_string(UCS_PTR_STATUS(request)), UCS_PTR_STATUS(request)};
-  }
-  peer.flushing = true;
-  return kAgain;
-}
-
-void Worker::on_flushed(void* request, ucs_status_t status, void* arg) noexcept {
-  Peer& peer = *static_cast<Peer*>(arg);
-  peer.flushing = false;
-  if (status == UCS_OK) peer.flushed = peer.flush_goal;
-  ucp_request_free(request);
 }
 
 void Worker::add_route(std::uint64_t context, UcxChannel* channel) {
@@ -312,14 +301,11 @@ void Worker::wait(int microseconds, bool sending) noexcept {
   if (ppoll(&fd, 1, &limit, nullptr) > 0) armed_.store(false, std::memory_order_relaxed);
 }
 
-void Worker::flush_all(double seconds) noexcept {
-  const double deadline = now() + seconds;
-  for (bool busy = true; busy && now() < deadline;) {
-    busy = false;
-    for (auto& peer : peers_) {
-      if (peer->endpoint && !peer->failed) busy |= flush(*peer, peer->sent).again();
-    }
-    if (busy) ucp_worker_progress(worker_);
+void Worker::finish_sends(double seconds) noexcept {
+  const auto busy = [](const auto& peer) { return peer->pending != nullptr && !peer->failed; };
+  for (const double deadline = now() + seconds; now() < deadline;) {
+    if (std::none_of(peers_.begin(), peers_.end(), busy)) return;
+    ucp_worker_progress(worker_);
   }
 }
 
@@ -347,7 +333,7 @@ void Worker::close_all(double seconds) noexcept {
 
 void Worker::stop() noexcept {
   if (!running()) return;
-  flush_all(2.0);
+  finish_sends(2.0);
   close_all(1.0);
   destroy();
 }

@@ -25,18 +25,21 @@ struct Peer;
 inline constexpr std::size_t kMaxPayload = (256 + 8) * 1024;
 /// UCT segment: one fragment holds the largest frame with UCX's and our headers.
 inline constexpr std::size_t kSegmentBytes = kMaxPayload + 8 * 1024;
-/// Payloads up to this size are sent in one piece with their header (ucx_channel.cpp).
+/// Payloads up to this size may go in one piece with their header (ucx_channel.cpp).
 inline constexpr std::size_t kInlineBytes = 1024;
-/// Most padding behind a header or behind an inline payload.
+/// Most padding behind a joined payload; behind a header it is one less.
 inline constexpr std::size_t kMaxPad = 8;
+/// A header with so many bytes behind it, and padding, belongs to an empty payload.
+inline constexpr std::size_t kEmptyMark = 8;
 
 /// A send that UCX has not completed. It owns the copy of the header, so it lives until UCX is done
 /// with it even if the channel is told earlier that the send failed.
 struct SendOp {
   SendOp* next = nullptr;
   SendOp* previous = nullptr;
-  UcxChannel* channel = nullptr;  ///< whom to tell; null: nobody
+  UcxChannel* channel = nullptr;  ///< whose it is; null: its channel was closed or told of a failure
   Peer* peer = nullptr;
+  bool notify = false;  ///< the sink waits for on_sent
   std::uint64_t token = 0;
   alignas(64) std::byte frame[kHeaderBytes + kInlineBytes + kMaxPad]{};
 };
@@ -57,12 +60,9 @@ struct Peer {
   std::uint64_t uid = 0;
   std::vector<std::byte> address;
   ucp_ep_h endpoint = nullptr;
+  bool tcp = true;  ///< frames go over tcp: see ucx_channel.cpp for what that changes
   bool failed = false;
-  bool reported = false;
-  bool flushing = false;
-  std::uint64_t sent = 0;     ///< frames handed to UCX
-  std::uint64_t flushed = 0;  ///< of these, the first so many have left the process
-  std::uint64_t flush_goal = 0;
+  bool reported = false;      ///< the channels have been told so
   SendOp* pending = nullptr;  ///< list of incomplete sends
 };
 
@@ -86,8 +86,6 @@ class Worker {
   Peer* peer(std::uint64_t uid, const std::byte* address, std::size_t bytes);
   /// Makes the endpoint.
   Status connect(Peer& peer) noexcept;
-  /// ok if all frames up to number `frame` of the peer have left the process, else again.
-  Status flush(Peer& peer, std::uint64_t frame) noexcept;
 
   void add_route(std::uint64_t context, UcxChannel* channel);
   void remove_route(std::uint64_t context, UcxChannel* channel) noexcept;
@@ -113,13 +111,12 @@ class Worker {
   Status create_context() noexcept;
   Status create_worker() noexcept;
   void destroy() noexcept;
-  void flush_all(double seconds) noexcept;
+  void finish_sends(double seconds) noexcept;
   void close_all(double seconds) noexcept;
   void report_failures() noexcept;
   void arm() noexcept;
 
   static void on_endpoint_error(void* arg, ucp_ep_h endpoint, ucs_status_t status) noexcept;
-  static void on_flushed(void* request, ucs_status_t status, void* arg) noexcept;
 
   struct Route {
     std::uint64_t context;

@@ -360,17 +360,22 @@ void check_flush(MPI_Comm comm) {
   Node node(comm);
   if (!node.open()) return;
   const std::size_t largest = g_transport->caps().max_payload;
+  const int frames = 4000 / g_size;
   int expected = 0;
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 3; ++round) {
     for (int peer = 0; peer < g_size; ++peer) {
       if (peer % 2 == g_rank % 2) continue;
-      for (int i = 0; i < 6; ++i) {
-        if (g_rank % 2 == 0) node.post(peer, i % 2 ? largest : 8, static_cast<std::uint32_t>(i));
+      for (int i = 0; i < frames; ++i) {
         if (g_rank % 2 == 1) ++expected;
+        else node.post(peer, i % 200 ? 1000 : largest, static_cast<std::uint32_t>(i));
       }
     }
-    if (g_rank % 2 == 0) node.flush();
-    else node.until([&] { return node.total == expected; });
+    if (g_rank % 2 == 0) {
+      node.flush();
+    } else {
+      usleep(20000);  // so that sockets and mailboxes fill up
+      node.until([&] { return node.total == expected; });
+    }
     MPI_Barrier(comm);
   }
   leave(comm, node);
