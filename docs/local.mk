@@ -2,6 +2,8 @@
 # local.mk - pages that are installed with the library.
 dist_doc_DATA += \
   %D%/adding-a-codec.md \
+  %D%/adding-an-algorithm.md \
+  %D%/architecture.md \
   %D%/codecs.md \
   %D%/codestyle.md \
   %D%/environment.md \

@@ -5,21 +5,30 @@
 unit_sources = \
   tests/unit/codec_inputs.hpp \
   tests/unit/kernel_inputs.hpp \
+  tests/unit/test_cases_half.cpp \
+  tests/unit/test_cases_plan.cpp \
   tests/unit/test_codec_golden.cpp \
   tests/unit/test_codec_hostile.cpp \
   tests/unit/test_codec_roundtrip.cpp \
   tests/unit/test_codec_spec.cpp \
   tests/unit/test_config.cpp \
+  tests/unit/test_device.cpp \
   tests/unit/test_frame.cpp \
   tests/unit/test_kernels_cast16.cpp \
   tests/unit/test_kernels_quant.cpp \
   tests/unit/test_kernels_simd.cpp \
+  tests/unit/test_plan.cpp \
+  tests/unit/test_schedule.cpp \
   tests/unit/test_status.cpp
 
 # tests/sim: many ranks in one process, over transport/loop. Headers are listed too.
 sim_sources = \
+  tests/common/expected.hpp \
+  tests/common/sim_cases.hpp \
   tests/sim/sim.hpp \
-  tests/sim/test_allreduce.cpp
+  tests/sim/test_allreduce.cpp \
+  tests/sim/test_cases_traffic.cpp \
+  tests/sim/test_cases_values.cpp
 
 if HAVE_GTEST
 gtest_programs = tests/unit/unit_tests tests/sim/sim_tests
@@ -70,6 +79,7 @@ EXTRA_DIST += $(checks) \
   tests/netlab
 
 TEST_EXTENSIONS = .mpitest .sh
+LOG_COMPILER = $(TEST_LIMIT)
 MPITEST_LOG_COMPILER = $(SHELL) $(top_builddir)/tests/run-mpi.sh
 SH_LOG_COMPILER = $(SHELL)
 AM_TESTS_ENVIRONMENT = \

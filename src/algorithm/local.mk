@@ -10,3 +10,4 @@ libwring_core_la_SOURCES += \
   %D%/schedule.cpp \
   %D%/schedule.hpp \
   %D%/tree.cpp
+EXTRA_DIST += %D%/README.md

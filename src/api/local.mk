@@ -7,3 +7,4 @@ libwring_core_la_SOURCES += \
   %D%/entry.hpp \
   %D%/handles.cpp \
   %D%/public.hpp
+EXTRA_DIST += %D%/README.md

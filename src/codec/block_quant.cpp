@@ -109,7 +109,7 @@ Status BlockQuant<kLevels>::set(Params& params, std::string_view name,
   if (name == "block") {
     const auto number = parse_number(value, kMinBlock, kMaxBlock);
     if (!number || *number % 8) {
-      return {Code::invalid_arg, "a multiple of 8 from 8 to 65536", kBadValue};
+      return {Code::invalid_arg, "a multiple of 8 from 8 to 16384", kBadValue};
     }
     params.block = static_cast<std::uint32_t>(*number);
   } else if (name == "rounding") {

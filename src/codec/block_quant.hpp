@@ -16,7 +16,8 @@ namespace wring::codec {
 template <int kLevels>
 struct BlockQuant {
   static constexpr std::uint32_t kMinBlock = 8;
-  static constexpr std::uint32_t kMaxBlock = 65536;
+  /// A whole block of fp64, escaped, still fits a frame of 256 KiB.
+  static constexpr std::uint32_t kMaxBlock = 16384;
 
   static Status set(Params& params, std::string_view name, std::string_view value) noexcept;
   static void print(const Params& params, std::string& out);
@@ -35,7 +36,7 @@ struct BlockQuant {
     return {
         .name = name,
         .summary = summary,
-        .params = "block=8..65536 (a multiple of 8),rounding=nearest|stochastic,seed=0..2^64-1",
+        .params = "block=8..16384 (a multiple of 8),rounding=nearest|stochastic,seed=0..2^64-1",
         .wire_id = wire_id,
         .lossy = true,
         .defaults = {.block = block, .stochastic = false, .seed = 0},

@@ -58,11 +58,11 @@ struct ErrorModel {
 
 /// A codec: one file of this room exports one constant object of this type, listed in codecs.def.
 /// Functions are pure but for env's counters, never wait, allocate or throw, and may be called from
-/// any thread.
+/// any thread. Payloads begin at multiples of 8 bytes in memory, values at multiples of their size.
 struct Codec {
   const char* name;      ///< as in a specification
   const char* summary;   ///< one line for wring_info and the documentation
-  const char* params;    ///< parameters and their values, "" if none: "block=8..65536,rounding=..."
+  const char* params;    ///< parameters and their values, "" if none: "block=8..16384,rounding=..."
   std::uint8_t wire_id;  ///< in frame headers; never reused
   bool lossy;            ///< false: decode(encode(x)) is x, bit for bit
 

@@ -6,3 +6,4 @@ libwring_core_la_SOURCES += \
   %D%/host.cpp \
   %D%/pool.cpp \
   %D%/registry.cpp
+EXTRA_DIST += %D%/README.md

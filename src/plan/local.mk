@@ -6,3 +6,4 @@ libwring_core_la_SOURCES += \
   %D%/plan.hpp \
   %D%/rules.cpp \
   %D%/select.cpp
+EXTRA_DIST += %D%/README.md

@@ -23,3 +23,4 @@ libwring_core_la_SOURCES += \
   %D%/settings.cpp \
   %D%/steps.cpp \
   %D%/wait.cpp
+EXTRA_DIST += %D%/README.md

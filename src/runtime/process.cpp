@@ -111,7 +111,7 @@ void Process::print_totals() const noexcept {
           "  calls          %12llu   passed on to MPI_Allreduce %llu\n"
           "  raw MB         %12.3f   wire MB %.3f   ratio %.2f\n"
           "  frames         %12llu   escaped blocks %llu   overflows %llu\n"
-          "  seconds        %12.6f\n",
+          "  seconds        %12.6f   in calls of 64 KiB and more\n",
           world_rank_, static_cast<unsigned long long>(totals_.calls), static_cast<unsigned long long>(totals_.passed_on),
           mega(c.raw_bytes), mega(c.wire_bytes),
           c.wire_bytes ? static_cast<double>(c.raw_bytes) / static_cast<double>(c.wire_bytes) : 1.0,

@@ -20,7 +20,7 @@ struct Totals {
   std::uint64_t calls = 0;         ///< run by the engine
   std::uint64_t passed_on = 0;     ///< run by MPI_Allreduce
   Counters counters;
-  double seconds = 0;              ///< inside the engine
+  double seconds = 0;              ///< inside the engine, in calls of 64 KiB and more
 };
 
 /// Made at the first use between MPI_Init and MPI_Finalize, torn down by the delete callback of an

@@ -2,6 +2,7 @@
 // test_codec_spec.cpp - specifications as text: canonical forms, hashes, and the words of errors.
 #include <gtest/gtest.h>
 
+#include "codec/block_quant.hpp"
 #include "codec_inputs.hpp"
 
 namespace wring {
@@ -9,16 +10,18 @@ namespace {
 
 using codec::Spec;
 
+const std::string kMaxBlock = std::to_string(codec::BlockQuant<127>::kMaxBlock);
+
 TEST(CodecSpecTest, CanonicalForms) {
-  const std::pair<const char*, const char*> forms[] = {
+  const std::pair<std::string, std::string> forms[] = {
       {"none", "none"},
       {"fp16", "fp16"},
       {"bf16", "bf16"},
       {"int8", "int8:block=128,rounding=nearest,seed=0"},
       {"int4", "int4:block=64,rounding=nearest,seed=0"},
       {"int8:seed=7,block=0256", "int8:block=256,rounding=nearest,seed=7"},
-      {"int4:rounding=stochastic,seed=18446744073709551615,block=65536",
-       "int4:block=65536,rounding=stochastic,seed=18446744073709551615"},
+      {"int4:rounding=stochastic,seed=18446744073709551615,block=" + kMaxBlock,
+       "int4:block=" + kMaxBlock + ",rounding=stochastic,seed=18446744073709551615"},
   };
   for (const auto& [text, canonical] : forms) {
     const Spec spec = test::spec_of(text);
@@ -42,7 +45,7 @@ TEST(CodecSpecTest, BlockIsTheCuttingUnit) {
 }
 
 TEST(CodecSpecTest, ErrorsSayWhatAndWhere) {
-  const std::string block = "(a multiple of 8 from 8 to 65536)";
+  const std::string block = "(a multiple of 8 from 8 to " + kMaxBlock + ")";
   const std::string seed = "(a number from 0 to 18446744073709551615)";
   const std::string params = "(block, rounding, seed)";
   const std::string codecs = "(none, fp16, bf16, int8, int4)";
@@ -63,7 +66,8 @@ TEST(CodecSpecTest, ErrorsSayWhatAndWhere) {
       {"int8:block=-8", "bad value \"-8\" of block at character 12 " + block},
       {"int8:block=0", "bad value \"0\" of block at character 12 " + block},
       {"int8:block=12", "bad value \"12\" of block at character 12 " + block},
-      {"int8:block=65544", "bad value \"65544\" of block at character 12 " + block},
+      {"int8:block=" + kMaxBlock + "8",
+       "bad value \"" + kMaxBlock + "8\" of block at character 12 " + block},
       {"int8:block=4294967304", "bad value \"4294967304\" of block at character 12 " + block},
       {"int8:seed=18446744073709551616",
        "bad value \"18446744073709551616\" of seed at character 11 " + seed},
