@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -11,6 +12,9 @@
 #include "codec/codec.hpp"
 
 namespace wring::codec {
+
+// Payloads are little-endian and are written as memory holds them.
+static_assert(std::endian::native == std::endian::little);
 
 /// How Codec::set answers parse, which writes the text that the user sees: detail says what is
 /// wrong, what() what would be allowed.

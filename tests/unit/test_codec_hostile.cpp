@@ -30,7 +30,8 @@ class HostileTest : public testing::TestWithParam<std::string> {
 
   template <class R>
   void check_sizes() const {
-    for (const std::size_t n : {0, 1, 2, 8, 9, 31, 100, 300}) {
+    constexpr std::size_t kSizes[] = {0, 1, 2, 8, 9, 31, 100, 300};
+    for (const std::size_t n : kSizes) {
       const Bytes good = test::encode(spec_, test::quantiser_input<R>(n, n, spec_.block()));
       ASSERT_TRUE(accepted<R>(good, n));
       for (std::size_t size = 0; size <= good.size() + 20; ++size) {

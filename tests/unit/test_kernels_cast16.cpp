@@ -228,7 +228,8 @@ TEST(A13, FlushToZeroChangesNothing) {
 TEST(Cast16Test, CountsOnlyFiniteOverflows) {
   const float inf = std::numeric_limits<float>::infinity();
   std::vector<float> in(5000, 1.f);
-  for (const std::size_t i : {0, 7, 1023, 1024, 4999}) in[i] = i % 2 ? 1e30f : -70000.f;
+  constexpr std::size_t kPlaces[] = {0, 7, 1023, 1024, 4999};
+  for (const std::size_t i : kPlaces) in[i] = i % 2 ? 1e30f : -70000.f;
   in[3] = inf;
   in[4] = std::numeric_limits<float>::quiet_NaN();
   in[2000] = -inf;

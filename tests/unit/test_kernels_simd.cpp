@@ -138,8 +138,9 @@ class SimdTest : public testing::TestWithParam<std::size_t> {
   template <class R>
   void check_quantisers() {
     const RandomKey key{{0x01234567, 0x89abcdef}, 3, 17};
+    constexpr std::size_t kBlocks[] = {8, 24, 64, 128, 520};
     for (const int levels : {127, 7}) {
-      for (const std::size_t block : {8, 24, 64, 128, 520}) {
+      for (const std::size_t block : kBlocks) {
         check_quantiser<R>({block, levels, nullptr});
         check_quantiser<R>({block, levels, &key});
         if (testing::Test::HasFatalFailure()) return;
@@ -155,9 +156,10 @@ TEST_P(SimdTest, QuantiserDouble) { check_quantisers<double>(); }
 
 TEST_P(SimdTest, Crc32c) {
   const auto right = kernels::reference().crc32c;
+  constexpr std::size_t kSizes[] = {0, 1, 7, 8, 9, 63, 300, 767, 768, 769, 1536, 10000};
   test::Random random(1);
   for (std::size_t offset = 0; offset < 16; ++offset) {
-    for (const std::size_t n : {0, 1, 7, 8, 9, 63, 300, 767, 768, 769, 1536, 10000}) {
+    for (const std::size_t n : kSizes) {
       Tight<std::uint8_t> data(n, offset);
       for (std::size_t i = 0; i < n; ++i) data.data()[i] = static_cast<std::uint8_t>(random());
       const std::uint32_t start = offset % 2 ? static_cast<std::uint32_t>(random()) : 0;
