@@ -47,6 +47,21 @@ HWY_INLINE auto is_overflow(D, hn::VFromD<hn::RebindToSigned<D>> magnitude) {
                  hn::Lt(magnitude, hn::Set(di, static_cast<Int>(C::kInf))));
 }
 
+/// Where R has the range of F: encode16 of each lane in its leading 16 bits, the rest unspecified.
+/// Rounding carries into the exponent, up to Inf, and leaves the sign alone.
+template <class F, class D>
+HWY_INLINE Unsigned<D> encode_leading(D d, hn::VFromD<D> x) {
+  using C = Conversion<F, hn::TFromD<D>>;
+  using Bits = typename C::Bits;
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(du, x);
+  const auto odd = hn::And(hn::ShiftRight<C::kShift>(bits), hn::Set(du, Bits{1}));
+  const auto half = hn::Set(du, (Bits{1} << (C::kShift - 1)) - 1);
+  const auto nan = hn::Or(bits, hn::Set(du, C::kQuiet));
+  const auto is_nan = hn::RebindMask(du, hn::IsNaN(x));
+  return hn::IfThenElse(is_nan, nan, hn::Add(hn::Add(bits, half), odd));
+}
+
 /// encode16 of each lane, as an integer of R's size.
 template <class F, class D>
 HWY_INLINE Unsigned<D> encode_lanes(D d, hn::VFromD<D> x) {
@@ -57,18 +72,13 @@ HWY_INLINE Unsigned<D> encode_lanes(D d, hn::VFromD<D> x) {
   const hn::RebindToUnsigned<D> du;
   const auto set = [du](Bits bits) HWY_ATTR { return hn::Set(du, bits); };
 
-  const auto bits = hn::BitCast(du, x);
-  const auto is_nan = hn::RebindMask(du, hn::IsNaN(x));
   if constexpr (C::kSameRange) {
-    // Rounding carries into the exponent, up to Inf, and leaves the sign alone.
-    const auto leading = hn::ShiftRight<C::kShift>(bits);
-    const auto half = set((Bits{1} << (C::kShift - 1)) - 1);
-    const auto sum = hn::Add(hn::Add(bits, half), hn::And(leading, set(1)));
-    const auto nan = hn::Or(leading, set(C::kQuiet16));
-    return hn::IfThenElse(is_nan, nan, hn::ShiftRight<C::kShift>(sum));
+    return hn::ShiftRight<C::kShift>(encode_leading<F>(d, x));
   } else {
     const hn::RebindToSigned<D> di;
     using Int = hn::TFromD<decltype(di)>;
+    const auto bits = hn::BitCast(du, x);
+    const auto is_nan = hn::RebindMask(du, hn::IsNaN(x));
     const auto magnitude = hn::And(bits, set(Quant<R>::kMagnitude));
     const auto leading = hn::ShiftRight<C::kShift>(magnitude);
     const auto half = set((Bits{1} << (C::kShift - 1)) - 1 - C::kRebias);
@@ -169,6 +179,19 @@ std::size_t to_16(const R* in, std::size_t n, std::uint16_t* out) noexcept {
     const std::size_t begin = i;
     const std::size_t end = begin + HWY_MIN(n - begin, kChunk);
     auto largest = hn::Zero(di);
+    if constexpr (C::kSameRange) {
+      // Two vectors at a time: their leading halves are the odd 16-bit lanes.
+      const hn::Repartition<std::uint16_t, decltype(d)> dpair;
+      for (; i + 2 * lanes <= end; i += 2 * lanes) {
+        const auto x0 = hn::LoadU(d, in + i);
+        const auto x1 = hn::LoadU(d, in + i + lanes);
+        largest = hn::Max(largest, hn::And(hn::BitCast(di, x0), mask));
+        largest = hn::Max(largest, hn::And(hn::BitCast(di, x1), mask));
+        const auto lo = hn::BitCast(dpair, encode_leading<F>(d, x0));
+        const auto hi = hn::BitCast(dpair, encode_leading<F>(d, x1));
+        hn::StoreU(hn::ConcatOdd(dpair, hi, lo), dpair, out + i);
+      }
+    }
     for (; i + lanes <= end; i += lanes) {
       const auto x = hn::LoadU(d, in + i);
       largest = hn::Max(largest, hn::And(hn::BitCast(di, x), mask));
