@@ -94,7 +94,7 @@ Status Communicator::open_transport() {
     std::unique_ptr<transport::Channel> channel;
     {
       Process::Lock lock(process_);
-      status = t->open(boot, *session_, channel);
+      status = transport::open_with_mailboxes(*t, boot, *session_, channel);
     }
     if (status.ok()) {
       session_->attach(std::move(channel));

@@ -12,6 +12,9 @@ libwring_core_la_SOURCES += \
   %D%/mpi.cpp \
   %D%/pool.hpp \
   %D%/registry.cpp \
+  %D%/shm.cpp \
+  %D%/shm_window.cpp \
+  %D%/shm_window.hpp \
   %D%/transport.hpp \
   %D%/transports.def
 if HAVE_UCX

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// shm.cpp - a channel that puts small frames for ranks of the same host into their mailboxes.
+//
+// Everything else goes through the channel underneath: large frames, other hosts, and small ones that
+// find their mailbox full. Frames may overtake each other, which transports are free to let happen.
+//
+// A reader about to sleep says so in its doorbell and then looks once more; a writer publishes a frame
+// and then looks at the doorbell. Whoever comes second sees the other, so no frame waits for a sleeper:
+// the writer wakes it with an empty frame through the channel underneath.
+#include <cstring>
+#include <utility>
+
+#include "transport/shm_window.hpp"
+
+namespace wring::transport {
+namespace {
+
+/// First word of the header of a frame that only wakes: no frame of Wring's begins so.
+constexpr std::uint32_t kWakeMark = 0x454b4157;  // "WAKE"
+/// Token of such a frame; above those that sinks give out.
+constexpr std::uint64_t kWakeToken = ~std::uint64_t{0} - 2;
+/// While mailboxes keep giving frames, the channel underneath is looked at every so many rounds.
+constexpr unsigned kRoundsBetween = 16;
+
+class ShmChannel final : public Channel, public Sink {
+ public:
+  ShmChannel(std::unique_ptr<ShmWindow> window, Sink& sink, int size, std::uint64_t context)
+      : window_(std::move(window)), sink_(sink), place_(static_cast<std::size_t>(size), kElsewhere), outgoing_(window_->ranks().size()),
+        incoming_(window_->ranks().size()) {
+    for (std::size_t i = 0; i < window_->ranks().size(); ++i) {
+      if (i == window_->me()) continue;
+      place_[static_cast<std::size_t>(window_->ranks()[i])] = i;
+      outgoing_[i].box = &window_->mailbox(window_->me(), i);
+      incoming_[i].box = &window_->mailbox(i, window_->me());
+    }
+    std::memcpy(wake_, &kWakeMark, sizeof kWakeMark);
+    std::memcpy(wake_ + kContextOffset, &context, sizeof context);
+  }
+  ~ShmChannel() override { inner_.reset(); }  // its callbacks need this object
+
+  void attach(std::unique_ptr<Channel> inner) noexcept { inner_ = std::move(inner); }
+
+  Sent send(int peer, const std::byte* header, const void* payload, std::size_t bytes,
+            std::uint64_t token) noexcept override {
+    const std::size_t at = place_[static_cast<std::size_t>(peer)];
+    if (at == kElsewhere || bytes > kMailboxBytes || !post(at, header, payload, bytes)) {
+      return inner_->send(peer, header, payload, bytes, token);
+    }
+    return Sent::done;
+  }
+
+  bool progress() noexcept override {
+    bool moved = false;
+    for (Incoming& in : incoming_) {
+      if (in.box != nullptr) moved = take(in) || moved;
+    }
+    if (moved && ++rounds_ % kRoundsBetween != 0) return true;
+    return inner_->progress() || moved;
+  }
+
+  void release(void* handle) noexcept override {
+    for (Incoming& in : incoming_) {
+      const auto* slot = static_cast<const MailSlot*>(handle);
+      if (in.box == nullptr || slot < in.box->slots || slot >= in.box->slots + kMailboxSlots) continue;
+      in.held &= ~(1u << (slot - in.box->slots));
+      give_back(in);
+      return;
+    }
+    inner_->release(handle);
+  }
+
+  Status flush() noexcept override { return inner_->flush(); }
+
+  void wait(int microseconds, bool sending) noexcept override {
+    std::atomic<std::uint32_t>& asleep = window_->doorbell(window_->me()).asleep;
+    asleep.store(1, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    bool mail = false;
+    for (const Incoming& in : incoming_) {
+      if (in.box == nullptr) continue;
+      const std::uint32_t next = in.next.load(std::memory_order_relaxed);
+      mail = mail || in.box->slots[next % kMailboxSlots].number.load(std::memory_order_relaxed) == next + 1;
+    }
+    if (!mail) inner_->wait(microseconds, sending);
+    asleep.store(0, std::memory_order_relaxed);
+  }
+
+  // Sink of the channel underneath.
+  bool on_message(const Message& message) noexcept override {
+    std::uint32_t mark = 0;
+    std::memcpy(&mark, message.header, sizeof mark);
+    return mark == kWakeMark ? false : sink_.on_message(message);
+  }
+  void on_sent(std::uint64_t token, Status status) noexcept override {
+    if (token != kWakeToken) sink_.on_sent(token, status);
+  }
+  void on_peer_failed(int peer, Status status) noexcept override { sink_.on_peer_failed(peer, status); }
+
+ private:
+  static constexpr std::size_t kElsewhere = ~std::size_t{0};
+
+  struct Outgoing {
+    Mailbox* box = nullptr;
+    std::uint32_t next = 0;   ///< frames written
+    std::uint32_t taken = 0;  ///< what was last seen of the reader's count
+  };
+  struct Incoming {
+    Mailbox* box = nullptr;
+    std::atomic<std::uint32_t> next{0};  ///< frames read; wait() looks at it without the lock
+    std::uint32_t returned = 0;          ///< frames whose slots were given back
+    std::uint32_t held = 0;              ///< bit i: the sink keeps slot i
+  };
+
+  bool post(std::size_t at, const std::byte* header, const void* payload, std::size_t bytes) noexcept {
+    Outgoing& out = outgoing_[at];
+    if (out.next - out.taken == kMailboxSlots) {
+      out.taken = out.box->taken.load(std::memory_order_acquire);
+      if (out.next - out.taken == kMailboxSlots) return false;
+    }
+    MailSlot& slot = out.box->slots[out.next % kMailboxSlots];
+    slot.bytes = static_cast<std::uint32_t>(bytes);
+    std::memcpy(slot.header, header, kHeaderBytes);
+    if (bytes != 0) std::memcpy(slot.payload, payload, bytes);
+    slot.number.store(++out.next, std::memory_order_release);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (window_->doorbell(at).asleep.load(std::memory_order_relaxed) != 0) {
+      // Refused or failed does not matter: sleepers wake by themselves after a while.
+      (void)inner_->send(window_->ranks()[at], wake_, nullptr, 0, kWakeToken);
+    }
+    return true;
+  }
+
+  bool take(Incoming& in) noexcept {
+    bool any = false;
+    for (std::uint32_t n = 0; n < kMailboxSlots; ++n) {
+      const std::uint32_t next = in.next.load(std::memory_order_relaxed);
+      const std::uint32_t index = next % kMailboxSlots;
+      MailSlot& slot = in.box->slots[index];
+      if (slot.number.load(std::memory_order_acquire) != next + 1) break;
+      in.next.store(next + 1, std::memory_order_relaxed);
+      in.held |= 1u << index;
+      any = true;
+      // A frame from memory that another process can write is no more to be trusted than one from a wire.
+      const std::size_t bytes = slot.bytes <= kMailboxBytes ? slot.bytes : 0;
+      if (!sink_.on_message({slot.header, slot.payload, bytes, &slot})) in.held &= ~(1u << index);
+    }
+    if (any) give_back(in);
+    return any;
+  }
+
+  /// Slots return in order: one that is kept holds up those behind it, and then the writer takes the
+  /// other way.
+  void give_back(Incoming& in) noexcept {
+    const std::uint32_t next = in.next.load(std::memory_order_relaxed);
+    std::uint32_t returned = in.returned;
+    while (returned != next && (in.held >> (returned % kMailboxSlots) & 1) == 0) ++returned;
+    if (returned == in.returned) return;
+    in.returned = returned;
+    in.box->taken.store(returned, std::memory_order_release);
+  }
+
+  std::unique_ptr<ShmWindow> window_;
+  Sink& sink_;
+  std::unique_ptr<Channel> inner_;
+  std::vector<std::size_t> place_;  ///< rank -> place on this host
+  std::vector<Outgoing> outgoing_;
+  std::vector<Incoming> incoming_;
+  unsigned rounds_ = 0;
+  alignas(8) std::byte wake_[kHeaderBytes] = {};
+};
+
+}  // namespace
+
+Status open_with_mailboxes(const Transport& transport, Bootstrap& boot, Sink& sink, std::unique_ptr<Channel>& out) {
+  std::unique_ptr<ShmWindow> window;
+  WRING_TRY(ShmWindow::open(boot, window));
+  if (window == nullptr) return transport.open(boot, sink, out);
+  auto shm = std::make_unique<ShmChannel>(std::move(window), sink, boot.size(), boot.context());
+  std::unique_ptr<Channel> inner;
+  WRING_TRY(transport.open(boot, *shm, inner));
+  shm->attach(std::move(inner));
+  out = std::move(shm);
+  return {};
+}
+
+}  // namespace wring::transport
