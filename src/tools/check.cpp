@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // check.cpp - exact reductions, chunk by chunk, and their comparison with results.
 //
-// Every rank makes the inputs of all ranks (data.hpp), reduces them in a wider type (long double for
-// double, modular arithmetic for integers) and compares. Ranks first agree on whether their results
-// are the same bytes: if so, each looks at its share of the elements and speaks for all ranks, so
-// that a check costs as much as making one rank's input; if not, each looks at its whole result.
+// Every rank makes the inputs of all ranks (data.hpp), reduces them in a wider type (long double
+// for double, modular arithmetic for integers) and compares. Ranks first agree on whether their
+// results are the same bytes: if so, each looks at its share of the elements and speaks for all
+// ranks, so that a check costs as much as making one rank's input; if not, each looks at its whole
+// result.
 #include "tools/check.hpp"
 
 #include <algorithm>
@@ -35,15 +36,17 @@ struct Partial {
 
 /// Integers: what the operator does to bits.
 template <class T>
-  requires std::is_integral_v<T>
+requires std::is_integral_v<T>
 class Exact {
  public:
-  Exact(const Checked& call, int size, std::size_t n) : call_(call), size_(size), input_(n), exact_(n) {}
+  Exact(const Checked& call, int size, std::size_t n)
+      : call_(call), size_(size), input_(n), exact_(n) {}
 
   void compare(std::uint64_t first, std::size_t n, Partial& out) {
     for (int r = 0; r < size_; ++r) {
       call_.data.fill(call_.element, r, first, n, input_.data());
-      for (std::size_t i = 0; i < n; ++i) exact_[i] = r == 0 ? input_[i] : combine(exact_[i], input_[i]);
+      for (std::size_t i = 0; i < n; ++i)
+        exact_[i] = r == 0 ? input_[i] : combine(exact_[i], input_[i]);
     }
     const T* result = static_cast<const T*>(call_.recv) + first;
     for (std::size_t i = 0; i < n; ++i) {
@@ -57,11 +60,15 @@ class Exact {
   T combine(T a, T b) const {
     const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
     switch (call_.op) {
-      case Operator::min: return std::min(a, b);
-      case Operator::max: return std::max(a, b);
-      case Operator::prod: return static_cast<T>(x * y);
+      case Operator::min:
+        return std::min(a, b);
+      case Operator::max:
+        return std::max(a, b);
+      case Operator::prod:
+        return static_cast<T>(x * y);
       case Operator::sum:
-      case Operator::avg: break;
+      case Operator::avg:
+        break;
     }
     return static_cast<T>(x + y);
   }
@@ -71,17 +78,21 @@ class Exact {
   std::vector<T> input_, exact_;
 };
 
-/// Unit roundoff of a type and half its smallest number, for products, which are rounded to the type
-/// after each multiplication.
+/// Unit roundoff of a type and half its smallest number, for products, which are rounded to the
+/// type after each multiplication.
 struct Rounding {
   double unit, half_least;
 };
 constexpr Rounding rounding_of(Form form) {
   switch (form) {
-    case Form::f16: return {0x1p-11, 0x1p-25};
-    case Form::bf16: return {0x1p-8, 0x1p-134};
-    case Form::f32: return {0x1p-24, 0x1p-150};
-    default: return {0x1p-53, 0x1p-1074};
+    case Form::f16:
+      return {0x1p-11, 0x1p-25};
+    case Form::bf16:
+      return {0x1p-8, 0x1p-134};
+    case Form::f32:
+      return {0x1p-24, 0x1p-150};
+    default:
+      return {0x1p-53, 0x1p-1074};
   }
 }
 
@@ -90,8 +101,14 @@ template <class T, class Wide>
 class Inexact {
  public:
   Inexact(const Checked& call, int size, std::size_t n)
-      : call_(call), size_(size), block_(call.info.compressed ? call.info.choice.codec.block() : 1),
-        input_(n), wide_(n), exact_(n), sum_abs_(n), sum_max_(n) {}
+      : call_(call),
+        size_(size),
+        block_(call.info.compressed ? call.info.choice.codec.block() : 1),
+        input_(n),
+        wide_(n),
+        exact_(n),
+        sum_abs_(n),
+        sum_max_(n) {}
 
   /// first is a multiple of the block.
   void compare(std::uint64_t first, std::size_t n, Partial& out) {
@@ -118,11 +135,19 @@ class Inexact {
     Wide& exact = exact_[i];
     switch (call_.op) {
       case Operator::sum:
-      case Operator::avg: exact = first_rank ? x : exact + x; break;
+      case Operator::avg:
+        exact = first_rank ? x : exact + x;
+        break;
       // NaN: kept, and any result is accepted; which operand MPI returns then is its own business.
-      case Operator::min: exact = first_rank || x < exact || x != x ? x : exact; break;
-      case Operator::max: exact = first_rank || x > exact || x != x ? x : exact; break;
-      case Operator::prod: exact = first_rank ? x : exact * x; break;
+      case Operator::min:
+        exact = first_rank || x < exact || x != x ? x : exact;
+        break;
+      case Operator::max:
+        exact = first_rank || x > exact || x != x ? x : exact;
+        break;
+      case Operator::prod:
+        exact = first_rank ? x : exact * x;
+        break;
     }
     if (call_.op == Operator::prod) {
       sum_abs_[i] *= std::max(1.0, size);  // what later factors make of an earlier error
@@ -150,9 +175,9 @@ class Inexact {
       const double relative = std::expm1(size_ * std::log1p(r.unit));
       return std::abs(exact) * relative + size_ * r.half_least * sum_abs_[i] * (1 + relative);
     }
-    return call_.info.compressed
-               ? plan::error_bound(call_.info.problem, call_.info.choice, sum_abs_[i], sum_max_[i], exact)
-               : 0;
+    return call_.info.compressed ? plan::error_bound(call_.info.problem, call_.info.choice,
+                                                     sum_abs_[i], sum_max_[i], exact)
+                                 : 0;
   }
 
   void judge(Wide result, Wide exact, double allowed, Partial& out) const {
@@ -164,7 +189,8 @@ class Inexact {
       return;
     }
     // Too large for the type: Inf of the same sign is right, and so is the largest finite value.
-    if (std::isinf(result) && std::abs(static_cast<double>(exact)) + allowed >= call_.element.highest &&
+    if (std::isinf(result) &&
+        std::abs(static_cast<double>(exact)) + allowed >= call_.element.highest &&
         std::signbit(result) == std::signbit(exact)) {
       ++out.seen;
       return;
@@ -189,7 +215,7 @@ struct ReducerOf<double> {
   using Type = Inexact<double, long double>;
 };
 template <class T>
-  requires std::is_integral_v<T>
+requires std::is_integral_v<T>
 struct ReducerOf<T> {
   using Type = Exact<T>;
 };
@@ -255,7 +281,8 @@ Verdict check(const Checked& call) {
     const auto longest = static_cast<std::size_t>(std::min(chunk, call.count));
     typename ReducerOf<decltype(zero)>::Type reducer(call, size, longest);
     const auto stride = static_cast<std::uint64_t>(verdict.same_bytes ? size : 1);
-    for (std::uint64_t c = verdict.same_bytes ? static_cast<std::uint64_t>(rank) : 0; c < chunks; c += stride) {
+    for (std::uint64_t c = verdict.same_bytes ? static_cast<std::uint64_t>(rank) : 0; c < chunks;
+         c += stride) {
       const std::uint64_t first = c * chunk;
       reducer.compare(first, static_cast<std::size_t>(std::min(chunk, call.count - first)), mine);
     }

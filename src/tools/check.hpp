@@ -20,17 +20,19 @@ struct Checked {
   std::uint64_t count;
   const void* send;  ///< null if it may have changed: in place
   const void* recv;
-  bool intact;       ///< what lies beside recv is as it was
+  bool intact;  ///< what lies beside recv is as it was
   runtime::CallInfo info;
 };
 
 /// The same on all ranks.
 struct Verdict {
-  double max_error = 0;   ///< largest error of an element; infinite if one is not finite and should be
-  double bound = 0;       ///< largest bound of an element
-  double bias = 0;        ///< mean of result - exact
-  bool same_bytes = true; ///< on all ranks
-  std::uint64_t wrong = 0;  ///< elements beyond their bound, or written where none should be, over all ranks
+  double max_error =
+      0;             ///< largest error of an element; infinite if one is not finite and should be
+  double bound = 0;  ///< largest bound of an element
+  double bias = 0;   ///< mean of result - exact
+  bool same_bytes = true;  ///< on all ranks
+  std::uint64_t wrong =
+      0;  ///< elements beyond their bound, or written where none should be, over all ranks
 };
 
 /// Collective.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // data.hpp - the input vectors of wring_perf.
 //
-// Element i of rank r is a function of (seed, r, i) and the same on every machine, so that each rank
-// can make every other's input for itself and nothing is gathered to check a result.
+// Element i of rank r is a function of (seed, r, i) and the same on every machine, so that each
+// rank can make every other's input for itself and nothing is gathered to check a result.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ namespace wring::tools {
 class Data {
  public:
   enum class Kind : std::uint8_t {
-    gaussian,  ///< independent, mean 0, variance 1; integers: 1000 times that (8 bits: 20 times)
+    gaussian,  ///< independent, mean 0, variance 1; integers: 1000 times that, less if sums would
+               ///< overflow
     smooth,    ///< a curve through such points, one in 64 elements
     file,      ///< raw elements of the type, repeated; rank r begins at element r * n / ranks
   };
@@ -33,7 +34,8 @@ class Data {
   std::uint64_t file_bytes() const noexcept { return file_bytes_; }
 
   /// Elements [first, first + n) of that rank's vector.
-  void fill(const Element& element, int rank, std::uint64_t first, std::size_t n, void* out) const noexcept;
+  void fill(const Element& element, int rank, std::uint64_t first, std::size_t n,
+            void* out) const noexcept;
 
  private:
   void make(std::uint64_t key, std::uint64_t first, std::size_t n, double* out) const noexcept;

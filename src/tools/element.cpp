@@ -12,16 +12,16 @@ namespace wring::tools {
 namespace {
 
 constexpr Element kElements[] = {
-    {"float", Form::f32, 4, true, FLT_MAX},   {"double", Form::f64, 8, true, DBL_MAX},
-    {"fp16", Form::f16, 2, true, 65504},      {"bf16", Form::bf16, 2, true, 0x1.fep127},
-    {"int8", Form::i8, 1, false, 0},          {"uint8", Form::u8, 1, false, 0},
-    {"int16", Form::i16, 2, false, 0},        {"uint16", Form::u16, 2, false, 0},
-    {"int32", Form::i32, 4, false, 0},        {"uint32", Form::u32, 4, false, 0},
-    {"int64", Form::i64, 8, false, 0},        {"uint64", Form::u64, 8, false, 0},
+    {"float", Form::f32, 4, true, FLT_MAX}, {"double", Form::f64, 8, true, DBL_MAX},
+    {"fp16", Form::f16, 2, true, 65504},    {"bf16", Form::bf16, 2, true, 0x1.fep127},
+    {"int8", Form::i8, 1, false, 0},        {"uint8", Form::u8, 1, false, 0},
+    {"int16", Form::i16, 2, false, 0},      {"uint16", Form::u16, 2, false, 0},
+    {"int32", Form::i32, 4, false, 0},      {"uint32", Form::u32, 4, false, 0},
+    {"int64", Form::i64, 8, false, 0},      {"uint64", Form::u64, 8, false, 0},
 };
 
 constexpr OperatorName kOperators[] = {
-    {"sum", Operator::sum}, {"avg", Operator::avg}, {"min", Operator::min},
+    {"sum", Operator::sum}, {"avg", Operator::avg},   {"min", Operator::min},
     {"max", Operator::max}, {"prod", Operator::prod},
 };
 
@@ -40,18 +40,30 @@ const Element* find_element(std::string_view name) noexcept {
 
 MPI_Datatype mpi_type(const Element& element) noexcept {
   switch (element.form) {
-    case Form::f16: return WRING_FLOAT16;
-    case Form::bf16: return WRING_BFLOAT16;
-    case Form::f32: return MPI_FLOAT;
-    case Form::f64: return MPI_DOUBLE;
-    case Form::i8: return MPI_INT8_T;
-    case Form::u8: return MPI_UINT8_T;
-    case Form::i16: return MPI_INT16_T;
-    case Form::u16: return MPI_UINT16_T;
-    case Form::i32: return MPI_INT32_T;
-    case Form::u32: return MPI_UINT32_T;
-    case Form::i64: return MPI_INT64_T;
-    case Form::u64: break;
+    case Form::f16:
+      return WRING_FLOAT16;
+    case Form::bf16:
+      return WRING_BFLOAT16;
+    case Form::f32:
+      return MPI_FLOAT;
+    case Form::f64:
+      return MPI_DOUBLE;
+    case Form::i8:
+      return MPI_INT8_T;
+    case Form::u8:
+      return MPI_UINT8_T;
+    case Form::i16:
+      return MPI_INT16_T;
+    case Form::u16:
+      return MPI_UINT16_T;
+    case Form::i32:
+      return MPI_INT32_T;
+    case Form::u32:
+      return MPI_UINT32_T;
+    case Form::i64:
+      return MPI_INT64_T;
+    case Form::u64:
+      break;
   }
   return MPI_UINT64_T;
 }
@@ -67,11 +79,16 @@ const char* name_of(Operator op) noexcept {
 
 MPI_Op mpi_op(Operator op) noexcept {
   switch (op) {
-    case Operator::sum: return MPI_SUM;
-    case Operator::avg: return WRING_AVG;
-    case Operator::min: return MPI_MIN;
-    case Operator::max: return MPI_MAX;
-    case Operator::prod: break;
+    case Operator::sum:
+      return MPI_SUM;
+    case Operator::avg:
+      return WRING_AVG;
+    case Operator::min:
+      return MPI_MIN;
+    case Operator::max:
+      return MPI_MAX;
+    case Operator::prod:
+      break;
   }
   return MPI_PROD;
 }

@@ -23,11 +23,11 @@ struct Bf16 {
 enum class Form : std::uint8_t { f16, bf16, f32, f64, i8, u8, i16, u16, i32, u32, i64, u64 };
 
 struct Element {
-  const char* name;     ///< in --type
+  const char* name;  ///< in --type
   Form form;
   std::size_t bytes;
   bool floating;
-  double highest;       ///< largest finite value; 0 for integers
+  double highest;  ///< largest finite value; 0 for integers
 };
 
 std::span<const Element> elements() noexcept;
@@ -36,7 +36,9 @@ const Element* find_element(std::string_view name) noexcept;
 /// Wring's own datatypes for 16-bit floating point, which plain MPI cannot reduce.
 MPI_Datatype mpi_type(const Element& element) noexcept;
 /// Whether MPI_Allreduce can reduce it.
-inline bool known_to_mpi(const Element& e) noexcept { return e.form != Form::f16 && e.form != Form::bf16; }
+inline bool known_to_mpi(const Element& e) noexcept {
+  return e.form != Form::f16 && e.form != Form::bf16;
+}
 
 enum class Operator : std::uint8_t { sum, avg, min, max, prod };
 
@@ -53,18 +55,30 @@ MPI_Op mpi_op(Operator op) noexcept;
 template <class F>
 auto with_form(Form form, F&& f) {
   switch (form) {
-    case Form::f16: return f(Fp16{});
-    case Form::bf16: return f(Bf16{});
-    case Form::f32: return f(float{});
-    case Form::f64: return f(double{});
-    case Form::i8: return f(std::int8_t{});
-    case Form::u8: return f(std::uint8_t{});
-    case Form::i16: return f(std::int16_t{});
-    case Form::u16: return f(std::uint16_t{});
-    case Form::i32: return f(std::int32_t{});
-    case Form::u32: return f(std::uint32_t{});
-    case Form::i64: return f(std::int64_t{});
-    case Form::u64: break;
+    case Form::f16:
+      return f(Fp16{});
+    case Form::bf16:
+      return f(Bf16{});
+    case Form::f32:
+      return f(float{});
+    case Form::f64:
+      return f(double{});
+    case Form::i8:
+      return f(std::int8_t{});
+    case Form::u8:
+      return f(std::uint8_t{});
+    case Form::i16:
+      return f(std::int16_t{});
+    case Form::u16:
+      return f(std::uint16_t{});
+    case Form::i32:
+      return f(std::int32_t{});
+    case Form::u32:
+      return f(std::uint32_t{});
+    case Form::i64:
+      return f(std::int64_t{});
+    case Form::u64:
+      break;
   }
   return f(std::uint64_t{});
 }

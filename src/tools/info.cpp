@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// info.cpp - wring_info: what this build of Wring can do, and what it would choose. Needs no launcher.
+// info.cpp - wring_info: what this build of Wring can do, and what it would choose. Needs no
+// launcher.
 #include "tools/info.hpp"
 
 #include <wring_version.h>
@@ -13,10 +14,12 @@ namespace wring::tools {
 namespace {
 
 struct Wanted {
-  bool version = false, environment = false, codecs = false, algorithms = false, transports = false, devices = false,
-       plan = false;
+  bool version = false, environment = false, codecs = false, algorithms = false, transports = false,
+       devices = false, plan = false;
   PlanRequest request;
-  bool any() const { return version || environment || codecs || algorithms || transports || devices || plan; }
+  bool any() const {
+    return version || environment || codecs || algorithms || transports || devices || plan;
+  }
 };
 
 void declare(CLI::App& app, Wanted& w) {
@@ -26,11 +29,22 @@ void declare(CLI::App& app, Wanted& w) {
   app.add_flag("--algorithms", w.algorithms, "algorithms");
   app.add_flag("--transports", w.transports, "transports, in order of preference");
   app.add_flag("--devices", w.devices, "kinds of memory");
-  CLI::Option* plan = app.add_flag("--plan", w.plan, "what is chosen for each size of message, and why");
-  app.add_option("-n", w.request.ranks, "with --plan: number of ranks")->check(CLI::Range(1, 65536))->needs(plan)->capture_default_str();
-  app.add_option("--type", w.request.type, "with --plan: element type, as in wring_perf")->needs(plan)->capture_default_str();
-  app.add_option("--op", w.request.op, "with --plan: operator, as in wring_perf")->needs(plan)->capture_default_str();
-  app.add_option("--codec", w.request.codec, "with --plan: codec")->needs(plan)->capture_default_str();
+  CLI::Option* plan =
+      app.add_flag("--plan", w.plan, "what is chosen for each size of message, and why");
+  app.add_option("-n", w.request.ranks, "with --plan: number of ranks")
+      ->type_name("RANKS")
+      ->check(CLI::Range(1, 65536))
+      ->needs(plan)
+      ->capture_default_str();
+  app.add_option("--type", w.request.type, "with --plan: element type, as in wring_perf")
+      ->needs(plan)
+      ->capture_default_str();
+  app.add_option("--op", w.request.op, "with --plan: operator, as in wring_perf")
+      ->needs(plan)
+      ->capture_default_str();
+  app.add_option("--codec", w.request.codec, "with --plan: codec")
+      ->needs(plan)
+      ->capture_default_str();
 }
 
 int run(int argc, char** argv) {

@@ -58,7 +58,7 @@ std::string error_formula(const codec::Spec& spec, Real real) {
 /// Bits on the wire for each value of a long vector without extreme values, headers left out.
 double bits_per_value(const codec::Spec& spec, Real real) {
   constexpr std::size_t kValues = std::size_t{1} << 18;  // whole blocks of any size
-  std::vector<double> values(kValues);  // aligned for either type
+  std::vector<double> values(kValues);                   // aligned for either type
   for (std::size_t i = 0; i < kValues; ++i) {
     const double x = static_cast<double>(i % 1009) - 504;
     if (real == Real::f64) {
@@ -71,7 +71,8 @@ double bits_per_value(const codec::Spec& spec, Real real) {
   std::vector<std::uint64_t> out(spec.codec->max_encoded_bytes(spec.params, real, kValues) / 8 + 1);
   codec::Env env{.kernels = &kernels::best()};
   const std::size_t bytes = spec.codec->encode(
-      spec.params, env, {.data = values.data(), .real = real, .n = kValues, .first = 0}, reinterpret_cast<std::byte*>(out.data()));
+      spec.params, env, {.data = values.data(), .real = real, .n = kValues, .first = 0},
+      reinterpret_cast<std::byte*>(out.data()));
   return 8.0 * static_cast<double>(bytes) / kValues;
 }
 
@@ -96,14 +97,17 @@ void print_version() {
   MPI_Get_library_version(library, &length);
   library[std::strcspn(library, "\n")] = '\0';
   std::printf("wring      %s\n", WRING_VERSION);
-  std::printf("MPI        built for %s %s\n           ", WRING_MPI_FLAVOR, WRING_MPI_VERSION_STRING);
+  std::printf("MPI        built for %s %s\n           ", WRING_MPI_FLAVOR,
+              WRING_MPI_VERSION_STRING);
   std::string found = library;
   for (char& c : found) c = c == '\t' ? ' ' : c;
   print_wrapped(11, "found: " + found);
   const transport::Transport* ucx = transport::find("ucx");
   const std::string about = ucx != nullptr && ucx->describe != nullptr ? ucx->describe() : "";
-  std::printf("UCX        %s\n", ucx == nullptr ? "no" : ("yes, " + about.substr(0, about.find(','))).c_str());
-  std::printf("kernels    %s (vector kernels %s)\n", kernels::best().name, HAVE_HWY ? "built in" : "not built in");
+  std::printf("UCX        %s\n",
+              ucx == nullptr ? "no" : ("yes, " + about.substr(0, about.find(','))).c_str());
+  std::printf("kernels    %s (vector kernels %s)\n", kernels::best().name,
+              HAVE_HWY ? "built in" : "not built in");
 #ifdef __clang__
   std::printf("compiler   %s\n", __VERSION__);
 #else
@@ -120,7 +124,8 @@ void print_environment() {
   std::size_t row = 0;
   for (const ConfigVar& v : config_table()) {
     const std::string& value = values[row++];
-    std::printf("%s=%s  (%s, default %s)\n    ", v.name, value.c_str(), v.kind, *v.fallback ? v.fallback : "empty");
+    std::printf("%s=%s  (%s, default %s)\n    ", v.name, value.c_str(), v.kind,
+                *v.fallback ? v.fallback : "empty");
     print_wrapped(4, v.doc);
   }
 }
@@ -156,7 +161,8 @@ void print_transports() {
       std::printf("    ");
       print_wrapped(4, t->describe());
     }
-    std::printf("    frames of up to %s, %d in flight\n", format_bytes(t->caps().max_payload).c_str(), t->caps().in_flight);
+    std::printf("    frames of up to %s, %d in flight\n",
+                format_bytes(t->caps().max_payload).c_str(), t->caps().in_flight);
   }
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // info_plan.cpp - the table of choices by size of message, as plan::choose makes them.
 //
-// The choice is asked at powers of two and at the edges of rules, and where two neighbours differ the
-// place of the change is found by bisection. Two changes inside one octave that cancel each other are
-// found only if a rule made them.
+// The choice is asked at powers of two and at the edges of rules, and where two neighbours differ
+// the place of the change is found by bisection. Two changes inside one octave that cancel each
+// other are found only if a rule made them.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -26,10 +27,10 @@ struct TypeName {
   std::uint32_t bytes;
 };
 constexpr TypeName kTypes[] = {
-    {"float", Dtype::f32, 4},      {"double", Dtype::f64, 8},     {"fp16", Dtype::f16, 2},
-    {"bf16", Dtype::bf16, 2},      {"int8", Dtype::opaque, 1},    {"int16", Dtype::opaque, 2},
-    {"int32", Dtype::opaque, 4},   {"int64", Dtype::opaque, 8},   {"uint8", Dtype::opaque, 1},
-    {"uint16", Dtype::opaque, 2},  {"uint32", Dtype::opaque, 4},  {"uint64", Dtype::opaque, 8},
+    {"float", Dtype::f32, 4},     {"double", Dtype::f64, 8},    {"fp16", Dtype::f16, 2},
+    {"bf16", Dtype::bf16, 2},     {"int8", Dtype::opaque, 1},   {"int16", Dtype::opaque, 2},
+    {"int32", Dtype::opaque, 4},  {"int64", Dtype::opaque, 8},  {"uint8", Dtype::opaque, 1},
+    {"uint16", Dtype::opaque, 2}, {"uint32", Dtype::opaque, 4}, {"uint64", Dtype::opaque, 8},
 };
 
 plan::Settings settings_from_environment() {
@@ -39,30 +40,42 @@ plan::Settings settings_from_environment() {
   settings.checksum = c.checksum;
   if (c.algorithm != "auto") {
     settings.algorithm = algorithm::find(c.algorithm);
-    if (settings.algorithm == nullptr) throw std::invalid_argument("WRING_ALGORITHM=\"" + c.algorithm + "\" is not an algorithm");
+    if (settings.algorithm == nullptr)
+      throw std::invalid_argument("WRING_ALGORITHM=\"" + c.algorithm + "\" is not an algorithm");
   }
   if (Status status = plan::parse_rules(c.tune_rules, settings.rules); status.is_error()) {
     throw std::invalid_argument(std::string("WRING_TUNE_RULES: ") + status.what());
   }
-  const transport::Transport* t = c.transport == "auto" ? transport::all().front() : transport::find(c.transport.c_str());
-  if (t == nullptr) throw std::invalid_argument("WRING_TRANSPORT=\"" + c.transport + "\" is not a transport");
+  const transport::Transport* t =
+      c.transport == "auto" ? transport::all().front() : transport::find(c.transport.c_str());
+  if (t == nullptr)
+    throw std::invalid_argument("WRING_TRANSPORT=\"" + c.transport + "\" is not a transport");
   settings.max_payload = t->caps().max_payload;
   return settings;
 }
 
 plan::Problem problem_of(const PlanRequest& request) {
-  const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeName& t) { return request.type == t.name; });
-  if (type == std::end(kTypes)) throw std::invalid_argument("--type: \"" + request.type + "\" is not a type of wring_perf");
+  const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                  [&](const TypeName& t) { return request.type == t.name; });
+  if (type == std::end(kTypes))
+    throw std::invalid_argument("--type: \"" + request.type + "\" is not a type of wring_perf");
   const bool ordered = request.op == "min" || request.op == "max" || request.op == "prod";
   if (request.op != "sum" && request.op != "avg" && !ordered) {
-    throw std::invalid_argument("--op: \"" + request.op + "\" is not one of sum, avg, min, max, prod");
+    throw std::invalid_argument("--op: \"" + request.op +
+                                "\" is not one of sum, avg, min, max, prod");
   }
   if (request.op == "avg" && type->dtype == Dtype::opaque) {
     throw std::invalid_argument("--op avg needs a floating-point type, not " + request.type);
   }
-  plan::Problem problem{.count = 0, .dtype = type->dtype, .element_bytes = type->bytes, .op = Op::other,
-                        .opaque_id = 0, .size = request.ranks, .codec = {}};
-  if (type->dtype != Dtype::opaque && !ordered) problem.op = request.op == "avg" ? Op::avg : Op::sum;
+  plan::Problem problem{.count = 0,
+                        .dtype = type->dtype,
+                        .element_bytes = type->bytes,
+                        .op = Op::other,
+                        .opaque_id = 0,
+                        .size = request.ranks,
+                        .codec = {}};
+  if (type->dtype != Dtype::opaque && !ordered)
+    problem.op = request.op == "avg" ? Op::avg : Op::sum;
   if (problem.op == Op::other) problem.dtype = Dtype::opaque;
   if (Status status = codec::parse(request.codec, problem.codec); status.is_error()) {
     throw std::invalid_argument(std::string("--codec: ") + status.what());
@@ -70,23 +83,37 @@ plan::Problem problem_of(const PlanRequest& request) {
   return problem;
 }
 
+/// Parameters only if they are not the codec's defaults.
+std::string short_name(const codec::Spec& spec) {
+  return spec.params == spec.codec->defaults ? spec.codec->name : codec::to_string(spec);
+}
+
 class Table {
  public:
-  Table(const plan::Problem& problem, const plan::Settings& settings) : problem_(problem), settings_(settings) {}
+  Table(const plan::Problem& problem, const plan::Settings& settings)
+      : problem_(problem), settings_(settings) {}
 
   void print() {
-    std::printf("%-19s %-36s %-13s %s\n", "bytes", "choice", "segment", "reason");
     const std::vector<std::uint64_t> probes = make_probes();
     std::uint64_t begin = probes.front();
     for (std::size_t i = 1; i < probes.size(); ++i) {
       std::uint64_t from = probes[i - 1];
       while (!same(from, probes[i])) {
         const std::uint64_t change = find_change(from, probes[i]);
-        print_range(begin, change, false);
+        add_range(begin, change, false);
         begin = from = change;
       }
     }
-    print_range(begin, probes.back(), true);
+    add_range(begin, probes.back(), true);
+
+    int widths[3] = {};
+    for (const Line& line : lines_) {
+      for (int c = 0; c < 3; ++c) widths[c] = std::max(widths[c], static_cast<int>(line[c].size()));
+    }
+    for (const Line& line : lines_) {
+      std::printf("%-*s  %-*s  %-*s  %s\n", widths[0], line[0].c_str(), widths[1], line[1].c_str(),
+                  widths[2], line[2].c_str(), line[3].c_str());
+    }
   }
 
  private:
@@ -137,16 +164,19 @@ class Table {
   }
 
   /// Counts [begin, end), or to the end.
-  void print_range(std::uint64_t begin, std::uint64_t end, bool last) const {
+  void add_range(std::uint64_t begin, std::uint64_t end, bool last) {
     const plan::Choice c = choice(begin);
-    const std::uint64_t bytes = problem_.element_bytes;
-    const std::string range = (begin == 1 ? "0" : format_bytes(begin * bytes)) + " - " + (last ? "inf" : format_bytes(end * bytes));
-    const std::string least = format_bytes(segment(begin)), most = format_bytes(segment(last ? end : end - 1));
-    std::printf("%-19s %-36s %-13s ", range.c_str(), (std::string(c.algorithm->name) + " + " + codec::to_string(c.codec)).c_str(),
-                (least == most ? least : least + " - " + most).c_str());
-    print_wrapped(71, c.reason);
+    const std::uint64_t each = problem_.element_bytes;
+    const std::string from = begin == 1 ? "0" : format_bytes(begin * each);
+    const std::string least = format_bytes(segment(begin));
+    const std::string most = format_bytes(segment(last ? end : end - 1));
+    lines_.push_back({from + " - " + (last ? "inf" : format_bytes(end * each)),
+                      std::string(c.algorithm->name) + " + " + short_name(c.codec),
+                      "segment " + (least == most ? least : least + " - " + most), c.reason});
   }
 
+  using Line = std::array<std::string, 4>;
+  std::vector<Line> lines_{{"bytes", "algorithm + codec", "", "reason"}};
   plan::Problem problem_;
   const plan::Settings& settings_;
 };
@@ -156,8 +186,8 @@ class Table {
 void print_plan(const PlanRequest& request) {
   const plan::Problem problem = problem_of(request);
   const plan::Settings settings = settings_from_environment();
-  std::printf("%d rank%s, %s, %s, codec %s\n", request.ranks, request.ranks == 1 ? "" : "s", request.type.c_str(),
-              request.op.c_str(), codec::to_string(problem.codec).c_str());
+  std::printf("%d rank%s, %s, %s, codec %s\n", request.ranks, request.ranks == 1 ? "" : "s",
+              request.type.c_str(), request.op.c_str(), short_name(problem.codec).c_str());
   if (request.ranks == 1) {
     std::printf("one rank: the input is the result\n");
     return;

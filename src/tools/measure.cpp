@@ -47,11 +47,15 @@ std::byte* allocate(std::uint64_t bytes) {
 
 double median_of_slowest(std::vector<double>& mine, MPI_Comm comm) {
   std::vector<double> slowest(mine.size());
-  MPI_Reduce(mine.data(), slowest.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, 0, comm);
+  MPI_Reduce(mine.data(), slowest.data(), static_cast<int>(mine.size()), MPI_DOUBLE, MPI_MAX, 0,
+             comm);
   const std::size_t half = slowest.size() / 2;
-  std::nth_element(slowest.begin(), slowest.begin() + static_cast<std::ptrdiff_t>(half), slowest.end());
+  std::nth_element(slowest.begin(), slowest.begin() + static_cast<std::ptrdiff_t>(half),
+                   slowest.end());
   if (slowest.size() % 2) return slowest[half];
-  return (slowest[half] + *std::max_element(slowest.begin(), slowest.begin() + static_cast<std::ptrdiff_t>(half))) / 2;
+  return (slowest[half] +
+          *std::max_element(slowest.begin(), slowest.begin() + static_cast<std::ptrdiff_t>(half))) /
+         2;
 }
 
 }  // namespace
@@ -60,8 +64,12 @@ struct Bench::Times {
   std::vector<double> wring, mpi;
 };
 
-Bench::Bench(const Options& options, const Data& data, const Element& element, std::uint64_t max_bytes, MPI_Comm comm)
-    : options_(options), data_(data), element_(element), comm_(comm),
+Bench::Bench(const Options& options, const Data& data, const Element& element,
+             std::uint64_t max_bytes, MPI_Comm comm)
+    : options_(options),
+      data_(data),
+      element_(element),
+      comm_(comm),
       baseline_(options.baseline && known_to_mpi(element) && max_bytes / element.bytes <= INT_MAX) {
   MPI_Comm_rank(comm, &rank_);
   MPI_Comm_size(comm, &size_);
@@ -97,8 +105,10 @@ int Bench::call_wring(MPIX_Codec codec, double& seconds) {
   MPI_Barrier(comm_);
   const auto begin = Clock::now();
   const int code = count_ <= INT_MAX
-                       ? MPIX_Allreduce_compressed(input, recv_, static_cast<int>(count_), type, op, codec, comm_)
-                       : MPIX_Allreduce_compressed_c(input, recv_, static_cast<MPI_Count>(count_), type, op, codec, comm_);
+                       ? MPIX_Allreduce_compressed(input, recv_, static_cast<int>(count_), type, op,
+                                                   codec, comm_)
+                       : MPIX_Allreduce_compressed_c(input, recv_, static_cast<MPI_Count>(count_),
+                                                     type, op, codec, comm_);
   seconds = since(begin);
   return code;
 }
@@ -109,7 +119,8 @@ int Bench::call_mpi(double& seconds) {
   MPI_Op op = average ? MPI_SUM : mpi_op(options_.op);
   MPI_Barrier(comm_);
   const auto begin = Clock::now();
-  const int code = MPI_Allreduce(input, recv_, static_cast<int>(count_), mpi_type(element_), op, comm_);
+  const int code =
+      MPI_Allreduce(input, recv_, static_cast<int>(count_), mpi_type(element_), op, comm_);
   if (average) {
     // As programs average that have nothing better.
     const auto scale = [this](auto* values) {
@@ -117,7 +128,8 @@ int Bench::call_mpi(double& seconds) {
       const T factor = T{1} / static_cast<T>(size_);
       for (std::uint64_t i = 0; i < count_; ++i) values[i] *= factor;
     };
-    element_.form == Form::f64 ? scale(reinterpret_cast<double*>(recv_)) : scale(reinterpret_cast<float*>(recv_));
+    element_.form == Form::f64 ? scale(reinterpret_cast<double*>(recv_))
+                               : scale(reinterpret_cast<float*>(recv_));
   }
   seconds = since(begin);
   return code;
@@ -139,11 +151,14 @@ int Bench::time_calls(MPIX_Codec codec, std::uint64_t bytes, Times& times) {
     if (const int code = both(false); code != MPI_SUCCESS) return code;
   }
   if (calls < 0) {
-    calls = std::max(kLeastCalls, bytes <= kManyBytes ? kMostCalls : static_cast<std::int64_t>(kMostCalls * kManyBytes / bytes));
+    calls = std::max(kLeastCalls, bytes <= kManyBytes
+                                      ? kMostCalls
+                                      : static_cast<std::int64_t>(kMostCalls * kManyBytes / bytes));
     // The slowest rank's last warm-up decides for all.
     double each = wring + mpi;
     MPI_Allreduce(MPI_IN_PLACE, &each, 1, MPI_DOUBLE, MPI_MAX, comm_);
-    if (each > 0) calls = std::min(calls, std::max(kLeastCalls, static_cast<std::int64_t>(kRowSeconds / each)));
+    if (each > 0)
+      calls = std::min(calls, std::max(kLeastCalls, static_cast<std::int64_t>(kRowSeconds / each)));
   }
   for (std::int64_t i = 0; i < calls; ++i) {
     if (const int code = both(i == calls - 1); code != MPI_SUCCESS) return code;
@@ -192,8 +207,15 @@ bool Bench::run(MPIX_Codec codec, Row& row) {
     row.wire_bytes = all[1];
   }
   if (options_.check) {
-    row.verdict = check({.data = data_, .element = element_, .op = options_.op, .comm = comm_, .count = count_,
-                         .send = options_.in_place ? nullptr : send_, .recv = recv_, .intact = intact(bytes), .info = info});
+    row.verdict = check({.data = data_,
+                         .element = element_,
+                         .op = options_.op,
+                         .comm = comm_,
+                         .count = count_,
+                         .send = options_.in_place ? nullptr : send_,
+                         .recv = recv_,
+                         .intact = intact(bytes),
+                         .info = info});
   }
   return true;
 }

@@ -23,23 +23,24 @@ struct Row {
   std::string algorithm;   ///< that ran; empty if none did
   std::optional<std::uint64_t> segment, raw_bytes, wire_bytes;
   std::string transport, device;
-  double seconds = 0;      ///< median over calls of the slowest rank
+  double seconds = 0;  ///< median over calls of the slowest rank
   std::optional<double> mpi_seconds;
   std::optional<Verdict> verdict;
 };
 
-/// The buffers of one element type and the calls on them. Send buffer: this rank's input, which does
-/// not depend on the size of the message, so it is made once; receive buffer between guards.
+/// The buffers of one element type and the calls on them. Send buffer: this rank's input, which
+/// does not depend on the size of the message, so it is made once; receive buffer between guards.
 class Bench {
  public:
   /// Allocates for messages of up to max_bytes; throws std::bad_alloc.
-  Bench(const Options& options, const Data& data, const Element& element, std::uint64_t max_bytes, MPI_Comm comm);
+  Bench(const Options& options, const Data& data, const Element& element, std::uint64_t max_bytes,
+        MPI_Comm comm);
   ~Bench();
   Bench(const Bench&) = delete;
   Bench& operator=(const Bench&) = delete;
 
-  /// Collective. Fills all of `row` from its bytes, element and codec; false on all ranks after an MPI
-  /// error, which has been printed.
+  /// Collective. Fills all of `row` from its bytes, element and codec; false on all ranks after an
+  /// MPI error, which has been printed.
   bool run(MPIX_Codec codec, Row& row);
 
  private:

@@ -51,7 +51,8 @@ std::string type_names() {
 
 void declare(CLI::App& app, Words& w, Options& o) {
   const auto repeatable = [](CLI::Option* option) { option->allow_extra_args(false)->take_all(); };
-  app.add_option("--min", w.min, "smallest message in bytes (k, m, g: powers of 1024)")->capture_default_str();
+  app.add_option("--min", w.min, "smallest message in bytes (k, m, g: powers of 1024)")
+      ->capture_default_str();
   app.add_option("--max", w.max, "largest message in bytes")->capture_default_str();
   app.add_option("--factor", w.factor, "from one size to the next")->capture_default_str();
   app.add_option("--sizes", w.sizes, "these sizes instead: 0,4,12,4k,1m+4");
@@ -59,13 +60,17 @@ void declare(CLI::App& app, Words& w, Options& o) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}));
   app.add_option("--warmup", o.warmup, "calls before those (default: by size)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{100'000'000}));
-  repeatable(app.add_option("--codec", w.codecs, "codec with parameters; repeatable (default: none)"));
-  repeatable(app.add_option("--algorithm", w.algorithms,
-                            "algorithm, or auto; repeatable (default: WRING_ALGORITHM, else auto)"));
-  repeatable(app.add_option("--type", w.types, "element type; repeatable (default: float): " + type_names()));
+  repeatable(
+      app.add_option("--codec", w.codecs, "codec with parameters; repeatable (default: none)"));
+  repeatable(
+      app.add_option("--algorithm", w.algorithms,
+                     "algorithm, or auto; repeatable (default: WRING_ALGORITHM, else auto)"));
+  repeatable(app.add_option("--type", w.types,
+                            "element type; repeatable (default: float): " + type_names()));
   app.add_option("--op", w.op, "operator: sum, avg, min, max or prod")->capture_default_str();
   app.add_option("--form", w.form, "call form: blocking")->capture_default_str();
-  app.add_option("--data", w.data, "input: gaussian, smooth, or a file of raw elements")->capture_default_str();
+  app.add_option("--data", w.data, "input: gaussian, smooth, or a file of raw elements")
+      ->capture_default_str();
   app.add_option("--seed", o.seed, "of the input")->capture_default_str();
   app.add_flag("--in-place", o.in_place, "use MPI_IN_PLACE");
   app.add_flag("--baseline", o.baseline, "time MPI_Allreduce as well, in turn");
@@ -101,17 +106,20 @@ void resolve(const Words& w, Options& o) {
   for (const std::string& text : o.codecs) {
     codec::Spec spec;
     if (Status status = codec::parse(text, spec); status.is_error()) {
-      throw std::invalid_argument(std::string("--codec: ") + status.what() + "; codecs: " + codec_names());
+      throw std::invalid_argument(std::string("--codec: ") + status.what() +
+                                  "; codecs: " + codec_names());
     }
   }
   o.algorithms = w.algorithms.empty() ? std::vector<std::string>{""} : w.algorithms;
   for (const std::string& name : w.algorithms) {
     if (name == "auto" || algorithm::find(name) != nullptr) continue;
-    throw std::invalid_argument("--algorithm: \"" + name + "\" is not one of auto, " + algorithm_names());
+    throw std::invalid_argument("--algorithm: \"" + name + "\" is not one of auto, " +
+                                algorithm_names());
   }
   for (const std::string& name : w.types.empty() ? std::vector<std::string>{"float"} : w.types) {
     const Element* e = find_element(name);
-    if (e == nullptr) throw std::invalid_argument("--type: \"" + name + "\" is not one of " + type_names());
+    if (e == nullptr)
+      throw std::invalid_argument("--type: \"" + name + "\" is not one of " + type_names());
     o.types.push_back(e);
   }
   const auto found = std::find_if(operators().begin(), operators().end(),
@@ -122,7 +130,8 @@ void resolve(const Words& w, Options& o) {
   o.op = found->op;
   for (const Element* e : o.types) {
     if (o.op == Operator::avg && !e->floating) {
-      throw std::invalid_argument(std::string("--op avg needs a floating-point --type, not ") + e->name);
+      throw std::invalid_argument(std::string("--op avg needs a floating-point --type, not ") +
+                                  e->name);
     }
   }
   if (w.form != "blocking") {
@@ -170,9 +179,10 @@ std::vector<std::uint64_t> size_range(std::uint64_t min, std::uint64_t max, doub
 
 Parsed parse_options(const std::vector<std::string>& arguments) {
   Parsed parsed;
-  CLI::App app("Times and checks MPIX_Allreduce_compressed between the ranks that it is started on:\n"
-               "  mpirun -n 4 wring_perf --codec none --codec int8 --baseline --check\n",
-               "wring_perf");
+  CLI::App app(
+      "Times and checks MPIX_Allreduce_compressed between the ranks that it is started on:\n"
+      "  mpirun -n 4 wring_perf --codec none --codec int8 --baseline --check\n",
+      "wring_perf");
   Words words;
   declare(app, words, parsed.options);
   try {

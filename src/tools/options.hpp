@@ -12,14 +12,14 @@
 namespace wring::tools {
 
 struct Options {
-  std::vector<std::uint64_t> sizes;         ///< bytes, in the order of the rows
-  std::vector<std::string> codecs;          ///< specifications that parse
-  std::vector<std::string> algorithms;      ///< names, "auto", or one "": as the environment says
+  std::vector<std::uint64_t> sizes;     ///< bytes, in the order of the rows
+  std::vector<std::string> codecs;      ///< specifications that parse
+  std::vector<std::string> algorithms;  ///< names, "auto", or one "": as the environment says
   std::vector<const Element*> types;
   Operator op = Operator::sum;
   Data::Kind data = Data::Kind::gaussian;
   std::string data_file;
-  std::string json;                         ///< file for rank 0 to write; empty: none
+  std::string json;  ///< file for rank 0 to write; empty: none
   std::uint64_t seed = 1;
   std::int64_t iterations = -1, warmup = -1;  ///< -1: by size
   bool in_place = false, baseline = false, check = false;

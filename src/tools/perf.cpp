@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// perf.cpp - wring_perf: times MPIX_Allreduce_compressed, beside MPI_Allreduce, and checks its results.
+// perf.cpp - wring_perf: times MPIX_Allreduce_compressed, beside MPI_Allreduce, and checks its
+// results.
 #include <mpi.h>
 #include <wring.h>
 
@@ -27,7 +28,8 @@ std::vector<std::string> shared_arguments(int argc, char** argv, int rank) {
   if (rank != 0) text.resize(bytes);
   MPI_Bcast(text.data(), static_cast<int>(bytes), MPI_CHAR, 0, MPI_COMM_WORLD);
   std::vector<std::string> arguments;
-  for (std::size_t at = 0; at < text.size(); at += arguments.back().size() + 1) arguments.emplace_back(&text[at]);
+  for (std::size_t at = 0; at < text.size(); at += arguments.back().size() + 1)
+    arguments.emplace_back(&text[at]);
   return arguments;
 }
 
@@ -53,7 +55,8 @@ int count_hosts(int rank, int size) {
 /// Sets Wring up between the ranks; empty after an error, which has been printed.
 std::unique_ptr<Place> set_up(int rank, int size) {
   // A call without elements: makes the connections, and is not counted.
-  const int code = MPIX_Allreduce_compressed(nullptr, nullptr, 0, MPI_FLOAT, MPI_SUM, MPIX_CODEC_NONE, MPI_COMM_WORLD);
+  const int code = MPIX_Allreduce_compressed(nullptr, nullptr, 0, MPI_FLOAT, MPI_SUM,
+                                             MPIX_CODEC_NONE, MPI_COMM_WORLD);
   if (code != MPI_SUCCESS) {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
@@ -66,7 +69,9 @@ std::unique_ptr<Place> set_up(int rank, int size) {
   MPI_Get_library_version(version, &length);
   version[std::strcspn(version, ",\n")] = '\0';  // first clause; MPICH's goes on for many lines
   std::replace(version, version + std::strlen(version), '\t', ' ');
-  return std::make_unique<Place>(Place{.ranks = size, .hosts = count_hosts(rank, size), .mpi = version,
+  return std::make_unique<Place>(Place{.ranks = size,
+                                       .hosts = count_hosts(rank, size),
+                                       .mpi = version,
                                        .transport = runtime::last_call(MPI_COMM_WORLD).transport});
 }
 
@@ -83,7 +88,8 @@ class Codec {
 };
 
 /// All rows of one type. False on all ranks if an error ended it.
-bool run_type(const Options& o, const Data& data, const Element& element, int rank, Report& report, std::size_t& done) {
+bool run_type(const Options& o, const Data& data, const Element& element, int rank, Report& report,
+              std::size_t& done) {
   const std::uint64_t most = *std::max_element(o.sizes.begin(), o.sizes.end());
   std::unique_ptr<Bench> bench;
   try {
@@ -97,7 +103,8 @@ bool run_type(const Options& o, const Data& data, const Element& element, int ra
   for (const std::string& spec : o.codecs) {
     const Codec codec(spec);
     for (const std::string& algorithm : o.algorithms) {
-      if (!algorithm.empty() && !runtime::set_algorithm(MPI_COMM_WORLD, algorithm).ok()) return false;
+      if (!algorithm.empty() && !runtime::set_algorithm(MPI_COMM_WORLD, algorithm).ok())
+        return false;
       for (const std::uint64_t bytes : o.sizes) {
         Row row;
         row.count = bytes / element.bytes;
@@ -122,7 +129,8 @@ int run(const Options& o, int rank, int size) {
     if (bad) std::fprintf(stderr, "wring_perf: rank %d: %s\n", rank, status.what());
     for (const Element* e : o.types) {
       if (!bad && data.file_bytes() < e->bytes) {
-        std::fprintf(stderr, "wring_perf: rank %d: %s: less than one %s\n", rank, o.data_file.c_str(), e->name);
+        std::fprintf(stderr, "wring_perf: rank %d: %s: less than one %s\n", rank,
+                     o.data_file.c_str(), e->name);
         bad = true;
       }
     }

@@ -75,25 +75,28 @@ bool Report::open() {
 }
 
 void Report::print_header() const {
-  std::printf("# wring_perf %s: %d rank%s on %d host%s, %s, transport %s\n", WRING_VERSION, place_.ranks,
-              place_.ranks == 1 ? "" : "s", place_.hosts, place_.hosts == 1 ? "" : "s", place_.mpi.c_str(),
+  std::printf("# wring_perf %s: %d rank%s on %d host%s, %s, transport %s\n", WRING_VERSION,
+              place_.ranks, place_.ranks == 1 ? "" : "s", place_.hosts,
+              place_.hosts == 1 ? "" : "s", place_.mpi.c_str(),
               place_.transport.empty() ? "none" : place_.transport.c_str());
   const std::string data = options_.data == Data::Kind::file     ? options_.data_file
                            : options_.data == Data::Kind::smooth ? "smooth"
                                                                  : "gaussian";
-  std::printf("# form blocking, op %s, data %s, seed %" PRIu64 "%s; median time of the slowest rank; GB = 1e9 bytes\n",
-              name_of(options_.op), data.c_str(), options_.seed, options_.in_place ? ", in place" : "");
+  std::printf("# form blocking, op %s, data %s, seed %" PRIu64
+              "%s; median time of the slowest rank; GB = 1e9 bytes\n",
+              name_of(options_.op), data.c_str(), options_.seed,
+              options_.in_place ? ", in place" : "");
   std::printf("#");
-  std::printf(kColumns, "bytes", "type", "codec", "algorithm", "time_us", "algbw", "busbw", "ratio", "max_err",
-              "bound", "bias", "same", "wrong", "mpi_us", "speedup");
+  std::printf(kColumns, "bytes", "type", "codec", "algorithm", "time_us", "algbw", "busbw", "ratio",
+              "max_err", "bound", "bias", "same", "wrong", "mpi_us", "speedup");
   std::fflush(stdout);
 }
 
 void Report::progress(std::size_t row, std::size_t rows, const Row& next) {
   static const bool terminal = isatty(STDERR_FILENO) == 1;
   if (!terminal) return;
-  std::fprintf(stderr, "\r\033[K%zu of %zu: %s %s %s", row + 1, rows, format_bytes(next.bytes).c_str(),
-               next.element->name, next.codec.c_str());
+  std::fprintf(stderr, "\r\033[K%zu of %zu: %s %s %s", row + 1, rows,
+               format_bytes(next.bytes).c_str(), next.element->name, next.codec.c_str());
   std::fflush(stderr);
   progress_shown_ = true;
 }
@@ -113,18 +116,22 @@ void Report::print(const Row& row) {
   if (v && !v->same_bytes) ++differing_rows_;
 
   const std::string asked = row.codec.substr(0, row.codec.find(':'));
-  const std::string codec =
-      row.used_codec.empty() || row.used_codec == asked ? row.codec : row.codec + ">" + row.used_codec;
+  const std::string codec = row.used_codec.empty() || row.used_codec == asked
+                                ? row.codec
+                                : row.codec + ">" + row.used_codec;
   const auto checked = [&](double value) { return v ? text("%.3g", value) : std::string("-"); };
   std::printf(" ");
   std::printf(kColumns, std::to_string(row.bytes).c_str(), row.element->name, codec.c_str(),
-              row.algorithm.empty() ? "-" : row.algorithm.c_str(), microseconds(row.seconds).c_str(),
-              text("%.4g", d.algbw).c_str(), text("%.4g", d.busbw).c_str(), text("%.3f", d.ratio).c_str(),
-              checked(v ? v->max_error : 0).c_str(), checked(v ? v->bound : 0).c_str(), checked(v ? v->bias : 0).c_str(),
-              v ? v->same_bytes ? "yes" : "NO" : "-", v ? std::to_string(v->wrong).c_str() : "-",
-              microseconds(row.mpi_seconds).c_str(), text("%.2f", d.speedup).c_str());
+              row.algorithm.empty() ? "-" : row.algorithm.c_str(),
+              microseconds(row.seconds).c_str(), text("%.4g", d.algbw).c_str(),
+              text("%.4g", d.busbw).c_str(), text("%.3f", d.ratio).c_str(),
+              checked(v ? v->max_error : 0).c_str(), checked(v ? v->bound : 0).c_str(),
+              checked(v ? v->bias : 0).c_str(), v ? v->same_bytes ? "yes" : "NO" : "-",
+              v ? std::to_string(v->wrong).c_str() : "-", microseconds(row.mpi_seconds).c_str(),
+              text("%.2f", d.speedup).c_str());
   std::fflush(stdout);
-  if (json_ != nullptr && (std::fprintf(json_, "%s\n", json_line(row).c_str()) < 0 || std::fflush(json_) != 0)) {
+  if (json_ != nullptr &&
+      (std::fprintf(json_, "%s\n", json_line(row).c_str()) < 0 || std::fflush(json_) != 0)) {
     write_failed_ = true;
   }
 }
@@ -135,7 +142,8 @@ std::string Report::json_line(const Row& row) const {
   std::optional<bool> same;
   std::optional<std::uint64_t> wrong;
   if (const std::optional<Verdict>& v = row.verdict) {
-    max_error = v->max_error, bound = v->bound, bias = v->bias, same = v->same_bytes, wrong = v->wrong;
+    max_error = v->max_error, bound = v->bound, bias = v->bias, same = v->same_bytes,
+    wrong = v->wrong;
   }
   if (row.mpi_seconds) mpi_us = *row.mpi_seconds * 1e6;
   // Infinities become null.
@@ -164,14 +172,16 @@ std::string Report::json_line(const Row& row) const {
       {"wrong", json_of(wrong)},
       {"mpi_time_us", json_of(mpi_us)},
       {"speedup", json_of(d.speedup)},
-  }.dump();
+  }
+      .dump();
 }
 
 bool Report::finish(bool failed) {
   erase_progress();
   if (json_ != nullptr && std::fclose(json_) != 0) write_failed_ = true;
   json_ = nullptr;
-  if (write_failed_) std::fprintf(stderr, "wring_perf: %s: writing failed\n", options_.json.c_str());
+  if (write_failed_)
+    std::fprintf(stderr, "wring_perf: %s: writing failed\n", options_.json.c_str());
 
   std::string wrong;
   const auto add = [&](bool is, const std::string& what) {
@@ -179,10 +189,13 @@ bool Report::finish(bool failed) {
   };
   add(failed, "stopped by an error");
   add(wrong_rows_ > 0, std::to_string(wrong_rows_) + " with wrong elements");
-  add(differing_rows_ > 0, std::to_string(differing_rows_) + " with results that differ between ranks");
+  add(differing_rows_ > 0,
+      std::to_string(differing_rows_) + " with results that differ between ranks");
   add(write_failed_, "not all written to " + options_.json);
   std::printf("# %zu row%s, %s\n", rows_, rows_ == 1 ? "" : "s",
-              !wrong.empty() ? wrong.c_str() : options_.check ? "all right" : "not checked");
+              !wrong.empty()   ? wrong.c_str()
+              : options_.check ? "all right"
+                               : "not checked");
   std::fflush(stdout);
   return wrong.empty();
 }

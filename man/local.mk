@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# local.mk - manual pages: tools (1), functions (3), overview (7).
+dist_man_MANS += \
+  %D%/man1/wring_info.1 \
+  %D%/man1/wring_perf.1 \
+  %D%/man3/MPIX_Allreduce_compressed.3 \
+  %D%/man3/MPIX_Allreduce_compressed_c.3 \
+  %D%/man3/MPIX_Codec_create.3 \
+  %D%/man3/MPIX_Codec_free.3 \
+  %D%/man3/MPIX_Codec_to_string.3 \
+  %D%/man7/wring.7
