@@ -7,9 +7,7 @@ library=.libs/libwring.so
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-# Without comments and preprocessor lines, names before a parenthesis are functions.
-sed -e 's,/\*.*\*/,,' -e '/\/\*/,/\*\//d' -e '/^#/d' "$srcdir/bindings/c/wring.h" |
-  grep -oE '(MPIX|WRING)_[A-Za-z0-9_]+[[:space:]]*\(' | tr -d ' (' | LC_ALL=C sort -u > "$dir/declared"
+sh "$srcdir/build-aux/public-functions.sh" "$srcdir/bindings/c/wring.h" > "$dir/declared"
 # A is the version's own name.
 nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
   LC_ALL=C sort -u > "$dir/exported"

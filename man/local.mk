@@ -8,4 +8,8 @@ dist_man_MANS += \
   %D%/man3/MPIX_Codec_create.3 \
   %D%/man3/MPIX_Codec_free.3 \
   %D%/man3/MPIX_Codec_to_string.3 \
+  %D%/man3/WRING_Get_version.3 \
+  %D%/man3/WRING_Op_avg.3 \
+  %D%/man3/WRING_Type_bfloat16.3 \
+  %D%/man3/WRING_Type_float16.3 \
   %D%/man7/wring.7

@@ -70,11 +70,13 @@ checks = \
   build-aux/check-environment.sh \
   build-aux/check-headers.sh \
   build-aux/check-layers.sh \
+  build-aux/check-man.sh \
   build-aux/check-symbols.sh
 
 TESTS += $(checks)
 EXTRA_DIST += $(checks) \
   build-aux/layers.txt \
+  build-aux/public-functions.sh \
   tests/golden \
   tests/netlab
 
