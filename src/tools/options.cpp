@@ -31,12 +31,6 @@ std::string joined(const Names& names) {
   return text;
 }
 
-std::string codec_names() {
-  std::vector<std::string> names;
-  for (const codec::Codec* c : codec::all()) names.emplace_back(c->name);
-  return joined(names);
-}
-
 std::string algorithm_names() {
   std::vector<std::string> names;
   for (const algorithm::Algorithm* a : algorithm::all()) names.emplace_back(a->name);
@@ -106,8 +100,7 @@ void resolve(const Words& w, Options& o) {
   for (const std::string& text : o.codecs) {
     codec::Spec spec;
     if (Status status = codec::parse(text, spec); status.is_error()) {
-      throw std::invalid_argument(std::string("--codec: ") + status.what() +
-                                  "; codecs: " + codec_names());
+      throw std::invalid_argument(std::string("--codec: ") + status.what());
     }
   }
   o.algorithms = w.algorithms.empty() ? std::vector<std::string>{""} : w.algorithms;

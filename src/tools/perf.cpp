@@ -40,6 +40,22 @@ bool any(bool here) {
   return stop != 0;
 }
 
+/// Whether a rank has something to complain of; the first that has prints it.
+bool complain(const std::string& what, int rank) {
+  constexpr int kNobody = 0x7fffffff;
+  int first = what.empty() ? kNobody : rank;
+  MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (first == rank) std::fprintf(stderr, "wring_perf: rank %d: %s\n", rank, what.c_str());
+  return first != kNobody;
+}
+
+std::string text_of(int code) {
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return text;
+}
+
 int count_hosts(int rank, int size) {
   char name[MPI_MAX_PROCESSOR_NAME] = "";
   int length = 0;
@@ -57,13 +73,7 @@ std::unique_ptr<Place> set_up(int rank, int size) {
   // A call without elements: makes the connections, and is not counted.
   const int code = MPIX_Allreduce_compressed(nullptr, nullptr, 0, MPI_FLOAT, MPI_SUM,
                                              MPIX_CODEC_NONE, MPI_COMM_WORLD);
-  if (code != MPI_SUCCESS) {
-    char text[MPI_MAX_ERROR_STRING] = "";
-    int length = 0;
-    MPI_Error_string(code, text, &length);
-    std::fprintf(stderr, "wring_perf: rank %d: %s\n", rank, text);
-  }
-  if (any(code != MPI_SUCCESS)) return nullptr;
+  if (complain(code == MPI_SUCCESS ? "" : text_of(code), rank)) return nullptr;
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   MPI_Get_library_version(version, &length);
@@ -92,13 +102,13 @@ bool run_type(const Options& o, const Data& data, const Element& element, int ra
               std::size_t& done) {
   const std::uint64_t most = *std::max_element(o.sizes.begin(), o.sizes.end());
   std::unique_ptr<Bench> bench;
+  std::string trouble;
   try {
     bench = std::make_unique<Bench>(o, data, element, most, MPI_COMM_WORLD);
   } catch (const std::bad_alloc&) {
-    std::fprintf(stderr, "wring_perf: rank %d: no memory for messages of %llu bytes\n", rank,
-                 static_cast<unsigned long long>(most));
+    trouble = "no memory for messages of " + std::to_string(most) + " bytes";
   }
-  if (any(bench == nullptr)) return false;
+  if (complain(trouble, rank)) return false;
   const std::size_t rows = o.types.size() * o.codecs.size() * o.algorithms.size() * o.sizes.size();
   for (const std::string& spec : o.codecs) {
     const Codec codec(spec);
@@ -125,16 +135,13 @@ int run(const Options& o, int rank, int size) {
   Data data(o.data, o.seed, size);
   if (o.data == Data::Kind::file) {
     const Status status = data.open(o.data_file);
-    bool bad = !status.ok();
-    if (bad) std::fprintf(stderr, "wring_perf: rank %d: %s\n", rank, status.what());
+    std::string trouble = status.ok() ? "" : status.what();
     for (const Element* e : o.types) {
-      if (!bad && data.file_bytes() < e->bytes) {
-        std::fprintf(stderr, "wring_perf: rank %d: %s: less than one %s\n", rank,
-                     o.data_file.c_str(), e->name);
-        bad = true;
+      if (trouble.empty() && data.file_bytes() < e->bytes) {
+        trouble = o.data_file + ": less than one " + e->name;
       }
     }
-    if (any(bad)) return 2;
+    if (complain(trouble, rank)) return 2;
   }
   const std::unique_ptr<Place> place = set_up(rank, size);
   if (place == nullptr) return 1;
