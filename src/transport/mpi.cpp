@@ -26,8 +26,8 @@ namespace {
 constexpr std::size_t kMaxPayload = (256 + 8) * 1024;
 /// Frames up to this size use the pool of small buffers.
 constexpr std::size_t kSmallBytes = 8 * 1024;
-/// Sends and receives in flight on one channel, at most: bounds the memory that they hold to 8.5 MiB
-/// each way, beside what the sink keeps.
+/// Sends and receives in flight on one channel, at most: bounds the memory that they hold to 8.5
+/// MiB each way, beside what the sink keeps.
 constexpr std::size_t kMaxRequests = 32;
 constexpr int kTag = 1;
 
@@ -187,9 +187,8 @@ bool MpiChannel::progress() noexcept {
 bool MpiChannel::advance(Flights& flights, bool receiving) noexcept {
   if (flights.empty()) return false;
   int count = 0;
-  const int code =
-      MPI_Testsome(static_cast<int>(flights.requests.size()), flights.requests.data(), &count,
-                   flights.done.data(), flights.statuses.data());
+  const int code = MPI_Testsome(static_cast<int>(flights.requests.size()), flights.requests.data(),
+                                &count, flights.done.data(), flights.statuses.data());
   if (count == MPI_UNDEFINED || count <= 0) return false;
   for (int i = 0; i < count; ++i) {
     const auto slot = static_cast<std::size_t>(flights.done[static_cast<std::size_t>(i)]);
@@ -221,7 +220,8 @@ bool MpiChannel::look_for_frames() noexcept {
     if (code != MPI_SUCCESS) {
       broken_ = true;
       const Status why = mpi_failure("MPI_Improbe", code);
-      for (std::size_t peer = 0; peer < failed_.size(); ++peer) give_up(static_cast<int>(peer), why);
+      for (std::size_t peer = 0; peer < failed_.size(); ++peer)
+        give_up(static_cast<int>(peer), why);
       break;
     }
     if (!found) break;
@@ -290,8 +290,8 @@ Caps caps() noexcept { return {.max_payload = kMaxPayload, .in_flight = 4}; }
 
 Status open(Bootstrap& boot, Sink& sink, std::unique_ptr<Channel>& out) noexcept {
   void* native = boot.native_comm();
-  const Status mine = native ? Status{}
-                             : Status{Code::unsupported, "mpi: there is no MPI communicator"};
+  const Status mine =
+      native ? Status{} : Status{Code::unsupported, "mpi: there is no MPI communicator"};
   WRING_TRY(boot.agree(mine));
   out = std::make_unique<MpiChannel>(*static_cast<MPI_Comm*>(native), sink, boot.context(),
                                      boot.size());

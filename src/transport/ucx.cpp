@@ -46,7 +46,8 @@ Status open(Bootstrap& boot, Sink& sink, std::unique_ptr<Channel>& out) noexcept
   std::vector<Peer*> peers(ranks);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     if (rank == static_cast<std::size_t>(boot.rank())) continue;
-    peers[rank] = worker.peer(cards[rank].uid, &addresses[rank * longest], cards[rank].address_bytes);
+    peers[rank] =
+        worker.peer(cards[rank].uid, &addresses[rank * longest], cards[rank].address_bytes);
   }
   out = std::make_unique<UcxChannel>(worker, sink, boot.context(), std::move(peers));
   return {};
@@ -58,7 +59,8 @@ const char* describe() noexcept {
   static char text[160];
   const Worker& worker = Worker::instance();
   std::snprintf(text, sizeof text, "UCX %s%s, %llu frames dropped", ucp_get_version_string(),
-                worker.running() ? ", running" : "", static_cast<unsigned long long>(worker.dropped()));
+                worker.running() ? ", running" : "",
+                static_cast<unsigned long long>(worker.dropped()));
   return text;
 }
 

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ucx_channel.cpp - sending through UCX.
 //
-// A frame is one eager active message, in one of two forms, told apart by UCX's header length:
-//   joined: header, payload and 1 to 8 bytes of padding lie together in one piece, sent as data
-//     without a UCX header; the last byte is the length of the padding. For payloads up to
-//     kInlineBytes, not over tcp. The only form that UCX writes straight into the peer's mailbox.
-//   split: the frame header is UCX's header, with 0 to 7 bytes of padding behind, and the payload is
-//     sent from where it lies. An empty payload is sent as 8 bytes of nothing, and the header is made
-//     kEmptyMark bytes longer to say so.
+// A frame is one eager active message: the frame header, with 0 to 7 bytes of padding behind, is
+// UCX's header, and the payload is sent from where it lies. An empty payload is sent as 8 bytes of
+// nothing, and the header is made kEmptyMark bytes longer to say so.
 //
 // When has a frame left the process, so that it arrives without another call of progress()?
-// ucp_ep_flush_nbx does not answer that: over tcp it waits for the peer's answer, hence for a peer that
-// may sit in MPI meanwhile (seen with UCX 1.13). Completion does, if it is honest. In shared memory it
-// is. Over tcp, "short" and "bcopy" sends complete although a full socket left part of them in UCX's
-// buffer, zero-copy sends only when the socket has taken all. UCX's tcp uses zero copy for every size
-// if a message has a header and data, which is why the joined form and empty data are not for tcp.
+// ucp_ep_flush_nbx does not answer that: over tcp it waits for the peer's answer, hence for a peer
+// that may sit in MPI meanwhile (seen with UCX 1.13). Completion does, if it is honest. In shared
+// memory it is. Over tcp, UCX's "short" and "bcopy" sends complete although a full socket left part
+// of them in UCX's buffer; zero-copy sends complete when the socket has taken all. Data given as a
+// list of pieces (UCP_DATATYPE_IOV) never go "short", and by UCX's own thresholds always as zero
+// copy, so that is how payloads are given to tcp.
 //
 // The padding makes what UCX's tcp transport writes for a frame (5 bytes, 8 bytes of UCP, the two
 // parts) a multiple of 8, so that frames which arrive back to back in one receive buffer all have
@@ -67,6 +64,7 @@ UcxChannel::~UcxChannel() {
 
 Sent UcxChannel::send(int rank, const std::byte* header, const void* payload, std::size_t bytes,
                       std::uint64_t token) noexcept {
+  static constexpr std::byte kNothing[8] = {};
   Peer& peer = *peers_[static_cast<std::size_t>(rank)];
   if (peer.failed) return Sent::failed;
   if (peer.endpoint == nullptr && !worker_.connect(peer).ok()) return Sent::failed;
@@ -75,41 +73,38 @@ Sent UcxChannel::send(int rank, const std::byte* header, const void* payload, st
   op->channel = this;
   op->peer = &peer;
   op->token = token;
-  std::memcpy(op->frame, header, kHeaderBytes);
-  return start(peer, op, payload, bytes);
-}
+  std::size_t header_bytes = kHeaderBytes;
+  const bool eager = bytes == 0 || worker_.eager_only();
+  if (bytes == 0) {
+    payload = kNothing;
+    bytes = sizeof kNothing;
+    header_bytes += kEmptyMark;
+  }
+  header_bytes += padding(header_bytes + bytes);
+  std::memcpy(op->header, header, kHeaderBytes);  // what follows is and stays zero
 
-Sent UcxChannel::start(Peer& peer, SendOp* op, const void* payload, std::size_t bytes) noexcept {
-  static constexpr std::byte kNothing[8] = {};
-  const bool joined = bytes <= kInlineBytes && !peer.tcp;
   ucp_request_param_t param;
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-  param.flags = joined || worker_.eager_only() ? UCP_AM_SEND_FLAG_EAGER : 0;
+  param.flags = eager ? UCP_AM_SEND_FLAG_EAGER : 0;
   param.cb.send = on_sent;
   param.user_data = op;
   param.memory_type = UCS_MEMORY_TYPE_HOST;
-
   ucs_status_ptr_t request;
-  std::size_t pad = padding(kHeaderBytes + bytes);
-  if (joined) {
-    if (pad == 0) pad = kMaxPad;
-    std::byte* end = op->frame + kHeaderBytes;
-    if (bytes != 0) std::memcpy(end, payload, bytes);
-    std::memset(end + bytes, static_cast<int>(pad), pad);
-    request = ucp_am_send_nbx(peer.endpoint, kFrameId, nullptr, 0, op->frame,
-                              kHeaderBytes + bytes + pad, &param);
+  if (peer.tcp) {
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+    param.datatype = UCP_DATATYPE_IOV;
+    op->piece = {const_cast<void*>(payload), bytes};
+    request =
+        ucp_am_send_nbx(peer.endpoint, kFrameId, op->header, header_bytes, &op->piece, 1, &param);
   } else {
-    if (bytes == 0) {
-      payload = kNothing;
-      bytes = sizeof kNothing;
-      pad += kEmptyMark;
-    }
-    std::memset(op->frame + kHeaderBytes, 0, pad);
-    request = ucp_am_send_nbx(peer.endpoint, kFrameId, op->frame, kHeaderBytes + pad, payload, bytes,
-                              &param);
+    request =
+        ucp_am_send_nbx(peer.endpoint, kFrameId, op->header, header_bytes, payload, bytes, &param);
   }
+  return started(peer, op, request);
+}
 
+Sent UcxChannel::started(Peer& peer, SendOp* op, ucs_status_ptr_t request) noexcept {
   if (request == nullptr) {
     worker_.send_ops.put(op);
     return Sent::done;
@@ -123,21 +118,18 @@ Sent UcxChannel::start(Peer& peer, SendOp* op, const void* payload, std::size_t 
   }
   link_in(op);
   ++unsent_;
-  op->notify = !joined;  // joined: the payload was copied, so its memory may be reused
-  return joined ? Sent::done : Sent::pending;
+  return Sent::pending;
 }
 
 void UcxChannel::on_sent(void* request, ucs_status_t status, void* arg) noexcept {
   auto* op = static_cast<SendOp*>(arg);
   unlink(op);
   UcxChannel* channel = op->channel;
-  const bool notify = op->notify;
   const std::uint64_t token = op->token;
   Worker::instance().send_ops.put(op);
   ucp_request_free(request);
   if (channel == nullptr) return;
   --channel->unsent_;
-  if (!notify) return;
   channel->sink_.on_sent(token, status == UCS_OK
                                     ? Status{}
                                     : Status{Code::peer_failed, ucs_status_string(status), status});
@@ -152,7 +144,7 @@ void UcxChannel::peer_failed(const Peer& peer) noexcept {
       if (op->channel != this) continue;
       op->channel = nullptr;
       --unsent_;
-      if (op->notify) sink_.on_sent(op->token, status);
+      sink_.on_sent(op->token, status);
     }
     sink_.on_peer_failed(static_cast<int>(rank), status);
   }

@@ -34,13 +34,13 @@ class UcxChannel final : public Channel {
 
  private:
   static void on_sent(void* request, ucs_status_t status, void* arg) noexcept;
-  Sent start(Peer& peer, SendOp* op, const void* payload, std::size_t bytes) noexcept;
+  Sent started(Peer& peer, SendOp* op, ucs_status_ptr_t request) noexcept;
 
   Worker& worker_;
   Sink& sink_;
   std::uint64_t context_;
-  std::vector<Peer*> peers_;    ///< by rank; null for this rank
-  std::uint64_t unsent_ = 0;    ///< sends that UCX has not completed
+  std::vector<Peer*> peers_;  ///< by rank; null for this rank
+  std::uint64_t unsent_ = 0;  ///< sends that UCX has not completed
 };
 
 /// Gives back what a receipt holds, and the receipt.

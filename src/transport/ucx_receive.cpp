@@ -2,10 +2,12 @@
 // ucx_receive.cpp - frames that arrive through UCX, and their memory.
 //
 // UCX calls on_active_message from ucp_worker_progress with the data in one of three states:
-//   lasting (shared memory, several fragments): stays until ucp_am_data_release. The sink gets UCX's
+//   lasting (shared memory, several fragments): stays until ucp_am_data_release. The sink gets
+//   UCX's
 //     own memory, whether it keeps the frame or not.
-//   passing (tcp): ends with the callback. The sink may keep what it is shown, so it is shown a copy.
-//   announced (rendezvous, only if the user set UCX_RNDV_THRESH): fetched into a buffer of ours first.
+//   passing (tcp): ends with the callback. The sink may keep what it is shown, so it is shown a
+//   copy. announced (rendezvous, only if the user set UCX_RNDV_THRESH): fetched into a buffer of
+//   ours first.
 // A payload that is not aligned to 8 bytes is copied too; ucx_channel.cpp makes that rare.
 // The frame header always moves to the receipt: UCX promises it only during the callback.
 #include <cstring>
@@ -37,7 +39,8 @@ std::byte* take_buffer(Worker& worker, Receipt* receipt, std::size_t bytes) noex
 }
 
 /// Shows the frame to its channel's sink; gives the receipt back unless it is kept.
-bool deliver(Worker& worker, UcxChannel* channel, Receipt* receipt, const std::byte* payload) noexcept {
+bool deliver(Worker& worker, UcxChannel* channel, Receipt* receipt,
+             const std::byte* payload) noexcept {
   const Message message{receipt->header, payload, receipt->bytes, receipt};
   if (channel->sink().on_message(message)) return true;
   put_back(worker, receipt);
@@ -80,29 +83,6 @@ ucs_status_t fetch(Worker& worker, Receipt* receipt, void* descriptor) noexcept 
   return UCS_INPROGRESS;
 }
 
-/// Where the parts of a message are.
-struct Parts {
-  const std::byte* header;
-  std::byte* payload;
-  std::size_t bytes;
-};
-
-/// Splits a message into the two forms that ucx_channel.cpp sends. False: it is neither.
-bool split(const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
-           bool announced, Parts& out) noexcept {
-  auto* start = static_cast<std::byte*>(data);
-  if (header_bytes != 0) {
-    const bool empty = header_bytes >= kHeaderBytes + kEmptyMark;
-    out = {static_cast<const std::byte*>(header), start, empty ? 0 : bytes};
-    return header_bytes >= kHeaderBytes && bytes <= kMaxPayload;
-  }
-  if (announced || bytes <= kHeaderBytes) return false;
-  const auto pad = static_cast<std::size_t>(start[bytes - 1]);
-  if (pad > bytes - kHeaderBytes) return false;
-  out = {start, start + kHeaderBytes, bytes - kHeaderBytes - pad};
-  return true;
-}
-
 }  // namespace
 
 ucs_status_t on_active_message(void* arg, const void* header, std::size_t header_bytes, void* data,
@@ -110,14 +90,15 @@ ucs_status_t on_active_message(void* arg, const void* header, std::size_t header
   Worker& worker = *static_cast<Worker*>(arg);
   const bool announced = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
   const bool lasting = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
-  Parts parts;
-  if (!split(header, header_bytes, data, bytes, announced, parts)) {
+  if (header_bytes >= kHeaderBytes + kEmptyMark) bytes = 0;
+  if (header_bytes < kHeaderBytes || bytes > kMaxPayload) {
     worker.count_dropped(0, bytes);
     return UCS_OK;
   }
-  UcxChannel* channel = worker.route(context_of(parts.header));
+  const std::uint64_t context = context_of(static_cast<const std::byte*>(header));
+  UcxChannel* channel = worker.route(context);
   if (channel == nullptr) {
-    worker.count_dropped(context_of(parts.header), bytes);
+    worker.count_dropped(context, bytes);
     return UCS_OK;
   }
   Receipt* receipt = worker.receipts.get();
@@ -125,26 +106,26 @@ ucs_status_t on_active_message(void* arg, const void* header, std::size_t header
     log(LogLevel::error, "ucx: out of memory: a frame of %zu bytes is lost", bytes);
     return UCS_OK;
   }
-  std::memcpy(receipt->header, parts.header, kHeaderBytes);
-  receipt->bytes = parts.bytes;
+  std::memcpy(receipt->header, header, kHeaderBytes);
+  receipt->bytes = bytes;
   receipt->kind = Receipt::Data::borrowed;
   if (announced) return fetch(worker, receipt, data);
 
-  if (lasting && aligned(parts.payload)) {
-    const Message message{receipt->header, parts.payload, parts.bytes, receipt};
+  if (lasting && aligned(data)) {
+    const Message message{receipt->header, static_cast<std::byte*>(data), bytes, receipt};
     receipt->data = data;
     receipt->kind = Receipt::Data::ucx;
     if (channel->sink().on_message(message)) return UCS_INPROGRESS;
     worker.receipts.put(receipt);  // returning UCS_OK gives UCX its memory back
     return UCS_OK;
   }
-  std::byte* copy = take_buffer(worker, receipt, parts.bytes);
+  std::byte* copy = take_buffer(worker, receipt, bytes);
   if (copy == nullptr) {
     log(LogLevel::error, "ucx: out of memory: a frame of %zu bytes is lost", bytes);
     worker.receipts.put(receipt);
     return UCS_OK;
   }
-  std::memcpy(copy, parts.payload, parts.bytes);
+  std::memcpy(copy, data, bytes);
   (void)deliver(worker, channel, receipt, copy);
   return UCS_OK;
 }
@@ -152,10 +133,17 @@ ucs_status_t on_active_message(void* arg, const void* header, std::size_t header
 void put_back(Worker& worker, Receipt* receipt) noexcept {
   auto* buffer = static_cast<std::byte*>(receipt->data);
   switch (receipt->kind) {
-    case Receipt::Data::ucx: ucp_am_data_release(worker.handle(), receipt->data); break;
-    case Receipt::Data::small_buffer: worker.small_buffers.put(buffer); break;
-    case Receipt::Data::large_buffer: worker.large_buffers.put(buffer); break;
-    case Receipt::Data::borrowed: break;
+    case Receipt::Data::ucx:
+      ucp_am_data_release(worker.handle(), receipt->data);
+      break;
+    case Receipt::Data::small_buffer:
+      worker.small_buffers.put(buffer);
+      break;
+    case Receipt::Data::large_buffer:
+      worker.large_buffers.put(buffer);
+      break;
+    case Receipt::Data::borrowed:
+      break;
   }
   worker.receipts.put(receipt);
 }

@@ -34,7 +34,7 @@ Status ucx_error(const char* what, ucs_status_t status) noexcept {
 struct Setting {
   const char* transport;  ///< as in UCX's list of resources; null: UCP's own setting
   const char* or_transport;
-  const char* key;        ///< for ucp_config_modify
+  const char* key;  ///< for ucp_config_modify
   const char* value;
   std::initializer_list<const char*> variables;  ///< any of these in the environment wins
 };
@@ -64,7 +64,8 @@ std::string printed(void (*print)(Handle, std::FILE*), Handle handle) {
   return result;
 }
 
-/// Whether active messages of an endpoint go over tcp, or that cannot be told. The line looked for is
+/// Whether active messages of an endpoint go over tcp, or that cannot be told. The line looked for
+/// is
 /// "#  lane[0]:  3:sysv/memory.0 md[2]  -> md[2]/sysv/sysdev[255] am am_bw#0 keepalive".
 bool uses_tcp(ucp_ep_h endpoint) {
   const std::string text = printed(ucp_ep_print_info, endpoint);
@@ -79,15 +80,21 @@ bool uses_tcp(ucp_ep_h endpoint) {
 
 void apply_settings(ucp_config_t* config, const std::string& resources) noexcept {
   const Setting settings[] = {
-      // One fragment a frame: UCX's 8 KiB fragments take 2-3 times the processor time, its rendezvous
+      // One fragment a frame: UCX's 8 KiB fragments take 2-3 times the processor time, its
+      // rendezvous
       // half of the bandwidth where both directions are loaded.
       {"tcp/", "tcp/", segment_key(false), kSegmentText, {"UCX_TCP_TX_SEG_SIZE"}},
       {"tcp/", "tcp/", segment_key(true), kSegmentText, {"UCX_TCP_RX_SEG_SIZE"}},
       // Without it, endpoints with peer error handling silently leave out shared memory.
-      {"posix/", "sysv/", "MM_ERROR_HANDLING", "y",
+      {"posix/",
+       "sysv/",
+       "MM_ERROR_HANDLING",
+       "y",
        {"UCX_MM_ERROR_HANDLING", "UCX_POSIX_ERROR_HANDLING", "UCX_SYSV_ERROR_HANDLING"}},
       // In shared memory only this notices that a peer is dead. UCX's own value is 20 s.
       {nullptr, nullptr, "KEEPALIVE_INTERVAL", "1s", {"UCX_KEEPALIVE_INTERVAL"}},
+      // Whatever the environment says: flush() rests on it (ucx_channel.cpp).
+      {nullptr, nullptr, "ZCOPY_THRESH", "auto", {}},
   };
   for (const Setting& setting : settings) {
     if (setting.transport && resources.find(setting.transport) == std::string::npos &&
@@ -98,7 +105,8 @@ void apply_settings(ucp_config_t* config, const std::string& resources) noexcept
                     [](const char* name) { return std::getenv(name) != nullptr; })) {
       continue;
     }
-    if (ucs_status_t status = ucp_config_modify(config, setting.key, setting.value); status != UCS_OK) {
+    if (ucs_status_t status = ucp_config_modify(config, setting.key, setting.value);
+        status != UCS_OK) {
       log(LogLevel::debug, "ucx: %s=%s was refused: %s", setting.key, setting.value,
           ucs_status_string(status));
     }
@@ -178,8 +186,9 @@ Status Worker::create_worker() noexcept {
 }
 
 Peer* Worker::peer(std::uint64_t uid, const std::byte* address, std::size_t bytes) {
-  auto place = std::lower_bound(peers_.begin(), peers_.end(), uid,
-                                [](const auto& peer, std::uint64_t key) { return peer->uid < key; });
+  auto place =
+      std::lower_bound(peers_.begin(), peers_.end(), uid,
+                       [](const auto& peer, std::uint64_t key) { return peer->uid < key; });
   if (place != peers_.end() && (*place)->uid == uid) return place->get();
   auto made = std::make_unique<Peer>();
   made->uid = uid;

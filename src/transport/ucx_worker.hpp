@@ -25,11 +25,9 @@ struct Peer;
 inline constexpr std::size_t kMaxPayload = (256 + 8) * 1024;
 /// UCT segment: one fragment holds the largest frame with UCX's and our headers.
 inline constexpr std::size_t kSegmentBytes = kMaxPayload + 8 * 1024;
-/// Payloads up to this size may go in one piece with their header (ucx_channel.cpp).
-inline constexpr std::size_t kInlineBytes = 1024;
-/// Most padding behind a joined payload; behind a header it is one less.
-inline constexpr std::size_t kMaxPad = 8;
-/// A header with so many bytes behind it, and padding, belongs to an empty payload.
+/// Most padding behind a header (ucx_channel.cpp).
+inline constexpr std::size_t kMaxPad = 7;
+/// A header with so many bytes behind it, and then padding, belongs to an empty payload.
 inline constexpr std::size_t kEmptyMark = 8;
 
 /// A send that UCX has not completed. It owns the copy of the header, so it lives until UCX is done
@@ -37,11 +35,12 @@ inline constexpr std::size_t kEmptyMark = 8;
 struct SendOp {
   SendOp* next = nullptr;
   SendOp* previous = nullptr;
-  UcxChannel* channel = nullptr;  ///< whose it is; null: its channel was closed or told of a failure
+  UcxChannel* channel =
+      nullptr;  ///< whose it is; null: its channel was closed or told of a failure
   Peer* peer = nullptr;
-  bool notify = false;  ///< the sink waits for on_sent
   std::uint64_t token = 0;
-  alignas(64) std::byte frame[kHeaderBytes + kInlineBytes + kMaxPad]{};
+  ucp_dt_iov_t piece{};
+  alignas(64) std::byte header[kHeaderBytes + kEmptyMark + kMaxPad]{};
 };
 
 /// A received frame while its sink has it.
@@ -60,7 +59,7 @@ struct Peer {
   std::uint64_t uid = 0;
   std::vector<std::byte> address;
   ucp_ep_h endpoint = nullptr;
-  bool tcp = true;  ///< frames go over tcp: see ucx_channel.cpp for what that changes
+  bool tcp = true;  ///< frames go over tcp: ucx_channel.cpp says what that changes
   bool failed = false;
   bool reported = false;      ///< the channels have been told so
   SendOp* pending = nullptr;  ///< list of incomplete sends
@@ -96,8 +95,9 @@ class Worker {
   std::uint64_t dropped() const noexcept { return dropped_; }
 
   bool progress() noexcept;
-  /// See Channel::wait. Sleeps only if an earlier progress() has armed the worker, and otherwise asks
-  /// the next one that finds nothing to do so: arming must happen under the lock, sleeping must not.
+  /// See Channel::wait. Sleeps only if an earlier progress() has armed the worker, and otherwise
+  /// asks the next one that finds nothing to do so: arming must happen under the lock, sleeping
+  /// must not.
   void wait(int microseconds, bool sending) noexcept;
 
   ObjectPool<SendOp> send_ops;
