@@ -18,7 +18,9 @@ namespace {
 /// sleeper wakes (some 5 us); a long one leaves the processor to whoever encodes or sends.
 constexpr int kSpinsSmall = 20000;
 constexpr int kSpinsLarge = 100;
-constexpr int kSpinsOversubscribed = 20;
+/// With more ranks than processors each poll first lets another rank run: to whoever is waited for, that
+/// is the fastest way, as sleeping and waking cost two switches and system calls more.
+constexpr int kYields = 500;
 constexpr std::uint64_t kSmallBytes = 64 * 1024;
 
 /// Longest sleep: only to look at the clock for WRING_TIMEOUT, and in case a wake-up is lost.
@@ -39,7 +41,7 @@ void relax() noexcept {
 }  // namespace
 
 Status Communicator::wait_done(std::uint64_t bytes) noexcept {
-  const int spins = oversubscribed_ ? kSpinsOversubscribed : bytes <= kSmallBytes ? kSpinsSmall : kSpinsLarge;
+  const int spins = oversubscribed_ ? kYields : bytes <= kSmallBytes ? kSpinsSmall : kSpinsLarge;
   const double timeout = config().timeout;
   double deadline = 0;
   std::uint64_t arrivals = 0;
@@ -53,8 +55,12 @@ Status Communicator::wait_done(std::uint64_t bytes) noexcept {
     }
     if (session_->done()) break;
     if (++idle < spins) {
-      if (!oversubscribed_) relax();
       lock.yield();
+      if (oversubscribed_) {
+        sched_yield();
+      } else {
+        relax();
+      }
       continue;
     }
     if (timeout > 0) {
