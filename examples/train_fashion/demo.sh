@@ -13,6 +13,8 @@ readonly HERE
 readonly NETLAB=${NETLAB:-$HERE/../../tests/netlab}
 readonly HOSTS=4 RATE=1gbit
 readonly EPOCHS=${DEMO_EPOCHS:-5}
+# Seconds for one method; the slowest takes 15 an epoch where nothing else runs.
+readonly LIMIT=$((120 * EPOCHS + 60))
 read -r -a METHODS <<<"${DEMO_METHODS:-mpi none bf16 int8 int4}"
 readonly METHODS
 export NETLAB_PREFIX=${NETLAB_PREFIX:-demo} NETLAB_NET=${NETLAB_NET:-10.79.0}
@@ -68,8 +70,7 @@ launch() {
         # Only Open MPI counts cores.
         [[ $("$LAUNCHER" --version 2>&1) != *"Open"* ]] || command+=(--oversubscribe)
     fi
-    # A minute an epoch is several times what the slowest method takes.
-    exec timeout --foreground --kill-after=10 $((60 * EPOCHS + 60)) "${command[@]}" "$@"
+    exec timeout --foreground --kill-after=10 "$LIMIT" "${command[@]}" "$@"
 }
 
 # field NAME FILE: that member of the object for the whole run.
@@ -78,7 +79,7 @@ field() {
 }
 
 train() { # METHOD
-    local method=$1 begin=$SECONDS
+    local method=$1 begin=$SECONDS status=0
     local base=$OUT/${1//[^a-z0-9]/_}
     rm -f -- "$base.json" "$base.dat"
     printf '  %-8s ' "$method"
@@ -86,13 +87,16 @@ train() { # METHOD
     launch "$PROGRAM" --method "$method" --epochs "$EPOCHS" --json "$base.json" \
         >"$base.log" 2>&1 &
     child=$!
-    if ! wait "$child"; then
+    wait "$child" || status=$?
+    child=''
+    if ((status != 0)); then
         echo "failed"
         tail -n 20 "$base.log" >&2
-        child=''
-        die "training with $method failed or took too long; all its output: $base.log"
+        case $status in
+            124 | 137) die "$method took more than $LIMIT s: the machine may be busy; see $base.log" ;;
+            *) die "training with $method failed with status $status; all its output: $base.log" ;;
+        esac
     fi
-    child=''
     # Epoch, MB sent since the start, test accuracy in percent.
     sed -n '/"kind": "epoch"/ {
         s/.*"epochs": \([0-9]*\).*"test_accuracy": \([0-9.]*\).*"net_bytes": \([0-9a-z]*\).*/\1 \3 \2/p
