@@ -54,12 +54,53 @@ TESTS += $(gtest_programs)
 # One in C also says tests_mpi_test_x_SOURCES = tests/mpi/test_x.c, one that needs hidden symbols
 # tests_mpi_test_x_LDADD = $(core_ldadd).
 mpi_programs = \
-  tests/mpi/test_transport
+  tests/mpi/test_arguments \
+  tests/mpi/test_communicators \
+  tests/mpi/test_environment \
+  tests/mpi/test_lifetime \
+  tests/mpi/test_long_run \
+  tests/mpi/test_mismatch \
+  tests/mpi/test_threads \
+  tests/mpi/test_traffic \
+  tests/mpi/test_transport \
+  tests/mpi/test_values
 mpi_tests = \
+  tests/mpi/test_arguments.mpitest \
+  tests/mpi/test_communicators.mpitest \
+  tests/mpi/test_communicators_mpi.mpitest \
+  tests/mpi/test_environment_algorithm.mpitest \
+  tests/mpi/test_environment_info.mpitest \
+  tests/mpi/test_environment_rules.mpitest \
+  tests/mpi/test_environment_silent.mpitest \
+  tests/mpi/test_lifetime.mpitest \
+  tests/mpi/test_long_run.mpitest \
+  tests/mpi/test_long_run_mpi.mpitest \
+  tests/mpi/test_mismatch.mpitest \
+  tests/mpi/test_mismatch_finalize.mpitest \
+  tests/mpi/test_mismatch_mpi.mpitest \
+  tests/mpi/test_threads.mpitest \
+  tests/mpi/test_threads_mpi.mpitest \
+  tests/mpi/test_traffic.mpitest \
   tests/mpi/test_transport_mpi.mpitest \
-  tests/mpi/test_transport_ucx.mpitest
+  tests/mpi/test_transport_ucx.mpitest \
+  tests/mpi/test_values.mpitest \
+  tests/mpi/test_values_mpi.mpitest
 core_ldadd = libwring_core.la $(MPI_LDFLAGS) $(MPI_LIBS)
+tests_mpi_test_environment_LDADD = $(core_ldadd)
+tests_mpi_test_long_run_LDADD = $(core_ldadd)
+tests_mpi_test_threads_LDFLAGS = $(AM_LDFLAGS) -pthread
+tests_mpi_test_traffic_LDADD = $(core_ldadd)
 tests_mpi_test_transport_LDADD = $(core_ldadd)
+tests_mpi_test_values_LDADD = $(core_ldadd)
+if HAVE_VERSION_SCRIPT
+# The linker is GNU's or like it: allocations of the library are counted.
+tests_mpi_test_traffic_CPPFLAGS = $(AM_CPPFLAGS) -DWRING_TEST_WRAP
+tests_mpi_test_traffic_LDFLAGS = $(AM_LDFLAGS) \
+  -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc
+endif
+EXTRA_DIST += \
+  tests/common/capture.hpp \
+  tests/common/mpi_check.hpp
 
 check_PROGRAMS += $(mpi_programs)
 TESTS += $(mpi_tests)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// expected.hpp - what an all-reduce must give: the exact result and the published bound, per element.
+// expected.hpp - what an all-reduce must give: the exact result and the published bound, per
+// element.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +20,8 @@ struct Expected {
   std::vector<double> exact, bound;
 };
 
-/// Sums in long double, which holds sums of the inputs used here exactly. Non-finite inputs count for
-/// nothing in the bounds of the elements beside them.
+/// Sums in long double, which holds sums of the inputs used here exactly. Non-finite inputs count
+/// for nothing in the bounds of the elements beside them.
 inline Expected expect(const plan::Problem& p, const plan::Choice& choice, const Value& value) {
   Expected out;
   const std::uint64_t block = choice.codec.block();
@@ -45,9 +46,10 @@ inline Expected expect(const plan::Problem& p, const plan::Choice& choice, const
       if (p.op == Op::avg) sum /= p.size;
       const auto exact = static_cast<double>(sum);
       out.exact.push_back(exact);
-      out.bound.push_back(std::isfinite(exact) ? plan::error_bound(p, choice, static_cast<double>(sum_abs),
-                                                                   sum_max, exact)
-                                               : 0);
+      out.bound.push_back(
+          std::isfinite(exact)
+              ? plan::error_bound(p, choice, static_cast<double>(sum_abs), sum_max, exact)
+              : 0);
     }
   }
   return out;

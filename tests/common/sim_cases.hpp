@@ -34,15 +34,22 @@ inline std::vector<const algorithm::Algorithm*> all_choices() {
 
 inline const char* name_of_choice(const algorithm::Algorithm* a) { return a ? a->name : "auto"; }
 
-inline plan::Problem problem_of(int size, std::uint64_t count, Dtype dtype, Op op, const codec::Spec& codec) {
-  return {.count = count, .dtype = dtype, .element_bytes = static_cast<std::uint32_t>(size_of(dtype)), .op = op,
-          .opaque_id = 0, .size = size, .codec = codec};
+inline plan::Problem problem_of(int size, std::uint64_t count, Dtype dtype, Op op,
+                                const codec::Spec& codec) {
+  return {.count = count,
+          .dtype = dtype,
+          .element_bytes = static_cast<std::uint32_t>(size_of(dtype)),
+          .op = op,
+          .opaque_id = 0,
+          .size = size,
+          .codec = codec};
 }
 
-/// The calls of all ranks, whose inputs are values rounded to the type. Small frames, so that there are
-/// many of them.
-inline std::vector<Call> calls_of(const plan::Problem& problem, const algorithm::Algorithm* algorithm,
-                                  const test::Value& value, bool in_place = false) {
+/// The calls of all ranks, whose inputs are values rounded to the type. Small frames, so that there
+/// are many of them.
+inline std::vector<Call> calls_of(const plan::Problem& problem,
+                                  const algorithm::Algorithm* algorithm, const test::Value& value,
+                                  bool in_place = false) {
   std::vector<Call> calls(static_cast<std::size_t>(problem.size));
   const std::size_t each = size_of(problem.dtype);
   for (int r = 0; r < problem.size; ++r) {
@@ -71,12 +78,13 @@ inline double result_at(const Call& call, const Outcome& outcome, std::uint64_t 
   return load(call.problem.dtype, outcome.result.data() + i * size_of(call.problem.dtype));
 }
 
-/// Success on all ranks, the same bytes on all ranks, every element within its published bound. That
-/// guards and send buffers are untouched is part of the outcome's code (sim.hpp).
+/// Success on all ranks, the same bytes on all ranks, every element within its published bound.
+/// That guards and send buffers are untouched is part of the outcome's code (sim.hpp).
 inline void expect_right(const std::vector<Call>& calls, const std::vector<Outcome>& outcomes) {
   for (std::size_t r = 0; r < outcomes.size(); ++r) {
     ASSERT_EQ(outcomes[r].code, Code::ok) << "rank " << r << ": " << outcomes[r].what;
-    ASSERT_EQ(outcomes[r].result, outcomes[0].result) << "rank " << r << " has other bytes than rank 0";
+    ASSERT_EQ(outcomes[r].result, outcomes[0].result)
+        << "rank " << r << " has other bytes than rank 0";
   }
   const test::Expected e = expected_of(calls);
   for (std::uint64_t i = 0; i < calls[0].problem.count; ++i) {
@@ -86,11 +94,11 @@ inline void expect_right(const std::vector<Call>& calls, const std::vector<Outco
   }
 }
 
-/// Runs a list of calls on every rank, each rank going on to its next call as soon as the last one is
-/// over, without waiting for others. When nothing moves any more, ranks that wait get the error that a
-/// time-out gives.
-inline std::vector<std::vector<Outcome>> run_back_to_back(World& world, const std::vector<std::vector<Call>>& calls,
-                                                          std::uint64_t seed) {
+/// Runs a list of calls on every rank, each rank going on to its next call as soon as the last one
+/// is over, without waiting for others. When nothing moves any more, ranks that wait get the error
+/// that a time-out gives.
+inline std::vector<std::vector<Outcome>> run_back_to_back(
+    World& world, const std::vector<std::vector<Call>>& calls, std::uint64_t seed) {
   struct Rank {
     std::size_t next = 0;
     std::unique_ptr<plan::Plan> plan;
@@ -125,10 +133,12 @@ inline std::vector<std::vector<Outcome>> run_back_to_back(World& world, const st
           session.start_empty();
           out.code = Code::ok;
         } else {
-          rank.plan = std::make_unique<plan::Plan>(plan::make_plan(call.problem, call.settings, static_cast<int>(r)));
-          rank.execution = std::make_unique<runtime::Execution>(*rank.plan, session.channel(), device::host_pool(),
-                                                                0x1234567890abcdefu, 0);
-          if (session.start(*rank.execution, call.data.data(), out.result.data(), {}).is_error()) std::abort();
+          rank.plan = std::make_unique<plan::Plan>(
+              plan::make_plan(call.problem, call.settings, static_cast<int>(r)));
+          rank.execution = std::make_unique<runtime::Execution>(
+              *rank.plan, session.channel(), device::host_pool(), 0x1234567890abcdefu, 0);
+          if (session.start(*rank.execution, call.data.data(), out.result.data(), {}).is_error())
+            std::abort();
         }
       } else {
         moved = session.progress() || moved;  // as in MPI_Finalize
@@ -142,7 +152,8 @@ inline std::vector<std::vector<Outcome>> run_back_to_back(World& world, const st
     for (std::size_t r = 0; r < size; ++r) {
       if (ranks[r].execution == nullptr) continue;
       auto& session = world.session(static_cast<int>(r));
-      session.fail_all(fail(Code::timeout, 0, "rank %zu waits for %s", r, session.waiting_for().c_str()));
+      session.fail_all(
+          fail(Code::timeout, 0, "rank %zu waits for %s", r, session.waiting_for().c_str()));
     }
     idle_rounds = 0;
   }
@@ -150,6 +161,8 @@ inline std::vector<std::vector<Outcome>> run_back_to_back(World& world, const st
 }
 
 /// Inputs whose sums are the same in any order: small integers.
-inline double integers(int rank, std::uint64_t i) { return (rank + 1.0) * static_cast<double>(1 + i % 7); }
+inline double integers(int rank, std::uint64_t i) {
+  return (rank + 1.0) * static_cast<double>(1 + i % 7);
+}
 
 }  // namespace wring::sim

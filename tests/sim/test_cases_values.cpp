@@ -41,12 +41,14 @@ TEST(A01, InPlaceWithEveryAlgorithm) {
     for_choices_and_codecs([&](const auto* a, const codec::Spec& codec) {
       World world(size, 11);
       for (std::uint64_t n : {1, 2, size - 1, size, size + 1, 4097}) {
-        const auto calls = calls_of(problem_of(size, n, Dtype::f64, Op::sum, codec), a, integers, true);
+        const auto calls =
+            calls_of(problem_of(size, n, Dtype::f64, Op::sum, codec), a, integers, true);
         const auto outcomes = world.run(calls);
         expect_right(calls, outcomes);
         if (testing::Test::HasFatalFailure() || codec.lossy()) continue;
         for (std::uint64_t i = 0; i < n; ++i) {
-          ASSERT_EQ(result_at(calls[0], outcomes[0], i), size * (size + 1) / 2 * static_cast<double>(1 + i % 7));
+          ASSERT_EQ(result_at(calls[0], outcomes[0], i),
+                    size * (size + 1) / 2 * static_cast<double>(1 + i % 7));
         }
       }
     });
@@ -55,8 +57,11 @@ TEST(A01, InPlaceWithEveryAlgorithm) {
 
 TEST(A01, RankAndItsInverse) {
   for_choices([](const auto* a) {
-    const auto calls = calls_of(problem_of(4, 2, Dtype::f64, Op::sum, spec_of("none")), a,
-                                [](int r, std::uint64_t i) { return i == 0 ? r : r == 0 ? 0 : 1.0 / r; }, true);
+    const auto calls = calls_of(
+        problem_of(4, 2, Dtype::f64, Op::sum, spec_of("none")), a,
+        [](int r, std::uint64_t i) { return i == 0   ? r
+                                            : r == 0 ? 0
+                                                     : 1.0 / r; }, true);
     const auto outcomes = World(4, 1).run(calls);
     expect_right(calls, outcomes);
     EXPECT_EQ(result_at(calls[0], outcomes[0], 0), 6);
@@ -66,12 +71,14 @@ TEST(A01, RankAndItsInverse) {
 
 TEST(A04, OddNumbersOfRanksAndRemainders) {
   for (int size : {2, 3, 5, 6, 7}) {
-    for (const char* text : {"int8:block=32", "int8:block=256", "int4:block=32", "int4:block=256", "none"}) {
+    for (const char* text :
+         {"int8:block=32", "int8:block=256", "int4:block=32", "int4:block=256", "none"}) {
       SCOPED_TRACE(testing::Message() << text << ", " << size << " ranks");
       for_choices([&](const auto* a) {
         World world(size, 5);
         for (std::uint64_t n : {1, 7, size, 2 * size - 1, 2 * size, 2 * size + 1, 1001, 16385}) {
-          const auto calls = calls_of(problem_of(size, n, Dtype::f32, Op::sum, spec_of(text)), a, integers);
+          const auto calls =
+              calls_of(problem_of(size, n, Dtype::f32, Op::sum, spec_of(text)), a, integers);
           expect_right(calls, world.run(calls));
         }
       });
@@ -139,7 +146,8 @@ TEST(A08, NanAndInfinityArrive) {
   constexpr std::uint64_t kCount = 4 * 1024 + 37;  // a tail block
   for (int size : {2, 3, 5}) {
     // At the start, in the middle and at the end of blocks, and in the tail.
-    for (std::uint64_t base : {std::uint64_t{0}, std::uint64_t{60}, std::uint64_t{125}, std::uint64_t{4080}, kCount - 9}) {
+    for (std::uint64_t base : {std::uint64_t{0}, std::uint64_t{60}, std::uint64_t{125},
+                               std::uint64_t{4080}, kCount - 9}) {
       const std::uint64_t k = base, m = base + 2, p = base + 4;
       const auto value = [=](int r, std::uint64_t i) {
         if (i == k && r == size - 1) return kNaN;
@@ -182,13 +190,16 @@ TEST(A14, Bf16BeyondFp16) {
   const auto value = [](int, std::uint64_t) { return 1e5; };  // 99840 in bf16
   for_choices([&](const auto* a) {
     for (const char* codec : {"none", "bf16"}) {
-      const auto calls = calls_of(problem_of(4, 20000, Dtype::bf16, Op::sum, spec_of(codec)), a, value);
+      const auto calls =
+          calls_of(problem_of(4, 20000, Dtype::bf16, Op::sum, spec_of(codec)), a, value);
       const auto outcomes = World(4, 1).run(calls);
       expect_right(calls, outcomes);
-      for (std::uint64_t i = 0; i < 20000; ++i) ASSERT_EQ(result_at(calls[0], outcomes[0], i), 399360) << codec;
+      for (std::uint64_t i = 0; i < 20000; ++i)
+        ASSERT_EQ(result_at(calls[0], outcomes[0], i), 399360) << codec;
     }
     // fp16 cannot hold the inputs: infinity and a count, not a finite number that is wrong.
-    const auto calls = calls_of(problem_of(4, 20000, Dtype::bf16, Op::sum, spec_of("fp16")), a, value);
+    const auto calls =
+        calls_of(problem_of(4, 20000, Dtype::bf16, Op::sum, spec_of("fp16")), a, value);
     const auto outcomes = World(4, 1).run(calls);
     std::uint64_t overflows = 0;
     for (const Outcome& o : outcomes) {
@@ -202,14 +213,17 @@ TEST(A14, Bf16BeyondFp16) {
 }
 
 TEST(A15, LongerVectorGivesTheSameBits) {
-  // All but the ring add in an order that does not depend on where an element lies in the vector. With
-  // lossy codecs the owner of a slice adds its own contribution unrounded, which `direct` shows.
+  // All but the ring add in an order that does not depend on where an element lies in the vector.
+  // With lossy codecs the owner of a slice adds its own contribution unrounded, which `direct`
+  // shows.
   constexpr std::uint64_t kShort = 1664 * 20, kLong = 2048 * 20;
   std::mt19937_64 random(3);
   std::normal_distribution<double> gauss;
   std::vector<double> inputs(4 * kLong);
   for (double& x : inputs) x = gauss(random);
-  const auto value = [&](int r, std::uint64_t i) { return inputs[static_cast<std::size_t>(r) * kLong + i]; };
+  const auto value = [&](int r, std::uint64_t i) {
+    return inputs[static_cast<std::size_t>(r) * kLong + i];
+  };
   for_choices_and_codecs([&](const auto* a, const codec::Spec& codec) {
     for (Dtype t : {Dtype::bf16, Dtype::f32}) {
       World world(4, 8);
@@ -221,9 +235,11 @@ TEST(A15, LongerVectorGivesTheSameBits) {
       if (testing::Test::HasFatalFailure()) return;
       const auto choice = plan::choose(shorter[0].problem, shorter[0].settings);
       const std::string name = choice.algorithm->name;
-      if (name == "ring" || (name == "direct" && choice.codec.lossy())) continue;  // within the bound, then
+      if (name == "ring" || (name == "direct" && choice.codec.lossy()))
+        continue;  // within the bound, then
       const auto part = static_cast<std::ptrdiff_t>(kShort * size_of(t));
-      EXPECT_TRUE(std::equal(x[0].result.begin(), x[0].result.end(), y[0].result.begin(), y[0].result.begin() + part));
+      EXPECT_TRUE(std::equal(x[0].result.begin(), x[0].result.end(), y[0].result.begin(),
+                             y[0].result.begin() + part));
     }
   });
 }
@@ -234,8 +250,9 @@ TEST(A15, BothSidesOfTheSwitch) {
     SCOPED_TRACE(codec.codec->name);
     World world(4, 1);
     for (std::uint64_t n : {4088, 4095, 4096, 4097, 4104}) {
-      const auto calls = calls_of(problem_of(4, n, Dtype::f32, Op::sum, codec), nullptr,
-                                  [](int r, std::uint64_t i) { return std::sin(r + 0.37 * static_cast<double>(i)); });
+      const auto calls = calls_of(
+          problem_of(4, n, Dtype::f32, Op::sum, codec), nullptr,
+          [](int r, std::uint64_t i) { return std::sin(r + 0.37 * static_cast<double>(i)); });
       expect_right(calls, world.run(calls));
     }
   }
@@ -244,9 +261,10 @@ TEST(A15, BothSidesOfTheSwitch) {
 TEST(A16, CancellingSumIsTheSameOnAllRanks) {
   for_choices_and_codecs([](const auto* a, const codec::Spec& codec) {
     if (std::string(codec.codec->name) == "fp16") return;  // cannot hold the inputs
-    const auto calls = calls_of(problem_of(4, 5000, Dtype::f32, Op::sum, codec), a, [](int r, std::uint64_t) {
-      return std::array{1e8, 1.0, -1e8, 1.0}[static_cast<std::size_t>(r)];
-    });
+    const auto calls =
+        calls_of(problem_of(4, 5000, Dtype::f32, Op::sum, codec), a, [](int r, std::uint64_t) {
+          return std::array{1e8, 1.0, -1e8, 1.0}[static_cast<std::size_t>(r)];
+        });
     expect_right(calls, World(4, 3).run(calls));
   });
 }
@@ -256,9 +274,9 @@ TEST(A16, RandomDataAreTheSameOnAllRanks) {
     for_choices_and_codecs([&](const auto* a, const codec::Spec& codec) {
       std::mt19937_64 random(static_cast<std::uint64_t>(size));
       std::lognormal_distribution<double> wide(-6, 3);  // sums fit fp16
-      const auto calls = calls_of(problem_of(size, 4500, Dtype::f32, Op::sum, codec), a, [&](int, std::uint64_t i) {
-        return (i % 2 ? 1 : -1) * wide(random);
-      });
+      const auto calls =
+          calls_of(problem_of(size, 4500, Dtype::f32, Op::sum, codec), a,
+                   [&](int, std::uint64_t i) { return (i % 2 ? 1 : -1) * wide(random); });
       expect_right(calls, World(size, 7).run(calls));
     });
   }
@@ -270,13 +288,16 @@ TEST(A17, HopPrecision) {
   for_choices([&](const auto* a) {
     for (const char* codec : {"none", "bf16"}) {
       for (std::uint64_t n : {64, 20000}) {
-        const auto calls = calls_of(problem_of(8, n, Dtype::bf16, Op::sum, spec_of(codec)), a, value);
+        const auto calls =
+            calls_of(problem_of(8, n, Dtype::bf16, Op::sum, spec_of(codec)), a, value);
         const auto outcomes = World(8, 4).run(calls);
         expect_right(calls, outcomes);
         if (testing::Test::HasFatalFailure()) return;
         // Forced algorithms with the lossy codec round at every hop, and their bound says so.
-        if (a != nullptr && std::string(codec) == "bf16" && std::string(a->name) != "direct") continue;
-        for (std::uint64_t i = 0; i < n; ++i) ASSERT_EQ(result_at(calls[0], outcomes[0], i), 264) << codec << ' ' << n;
+        if (a != nullptr && std::string(codec) == "bf16" && std::string(a->name) != "direct")
+          continue;
+        for (std::uint64_t i = 0; i < n; ++i)
+          ASSERT_EQ(result_at(calls[0], outcomes[0], i), 264) << codec << ' ' << n;
       }
     }
   });
@@ -286,14 +307,16 @@ TEST(A17, ErrorStaysUnderThePublishedCurve) {
   for_choices([](const auto* a) {
     for (int size : {2, 4, 8, 16, 32}) {
       const auto calls = calls_of(problem_of(size, 9000, Dtype::bf16, Op::sum, spec_of("bf16")), a,
-                                  [](int r, std::uint64_t i) { return r == 0 ? 256.0 : 1.0 + static_cast<double>(i % 5) / 8; });
+                                  [](int r, std::uint64_t i) {
+                                    return r == 0 ? 256.0 : 1.0 + static_cast<double>(i % 5) / 8;
+                                  });
       expect_right(calls, World(size, 9).run(calls));
     }
   });
 }
 
-/// The average of equal values is that value where sums are exact, as with powers of two; else within the
-/// bound, and finite.
+/// The average of equal values is that value where sums are exact, as with powers of two; else
+/// within the bound, and finite.
 template <class T>
 void average_of_equals(Dtype dtype, T x, bool sums_are_exact) {
   for (int size : {2, 3, 4, 5, 8}) {
@@ -306,7 +329,8 @@ void average_of_equals(Dtype dtype, T x, bool sums_are_exact) {
         expect_right(calls, outcomes);
         if ((size & (size - 1)) != 0 && !sums_are_exact) continue;
         for (std::uint64_t i = 0; i < n; ++i) {
-          ASSERT_EQ(result_at(calls[0], outcomes[0], i), static_cast<double>(x)) << "element " << i << " of " << n;
+          ASSERT_EQ(result_at(calls[0], outcomes[0], i), static_cast<double>(x))
+              << "element " << i << " of " << n;
         }
       }
     });

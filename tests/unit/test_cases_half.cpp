@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// test_cases_half.cpp - 16-bit floats, bit by bit, whatever the application does to the floating-point
-// unit (user case A13).
+// test_cases_half.cpp - 16-bit floats, bit by bit, whatever the application does to the
+// floating-point unit (user case A13).
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -77,14 +77,15 @@ TEST(A13, KnownAnswers) {
     float value;
     std::uint16_t half;
   } answers[] = {
-      {0x1p-15f, 0x0200}, {0x1p-24f, 0x0001}, {-0x1p-24f, 0x8001},
-      {0x1p-25f, 0x0000},                 // a tie, to even
-      {0x1.000002p-25f, 0x0001},          // just above
-      {0x1.8p-24f, 0x0002},               // a tie, to even
-      {0x1p-26f, 0x0000}, {0x1p-14f, 0x0400}, {0x1.ff8p-15f, 0x03ff},
-      {0x1.ffcp-15f, 0x0400},             // a tie between the largest subnormal and the least normal
-      {65504.0f, 0x7bff}, {-65504.0f, 0xfbff}, {65519.0f, 0x7bff}, {65520.0f, 0x7c00}, {1.0f, 0x3c00},
-      {0x1.002p0f, 0x3c00}, {0x1.006p0f, 0x3c02}, {0.0f, 0x0000}, {-0.0f, 0x8000},
+      {0x1p-15f, 0x0200},        {0x1p-24f, 0x0001},  {-0x1p-24f, 0x8001},
+      {0x1p-25f, 0x0000},         // a tie, to even
+      {0x1.000002p-25f, 0x0001},  // just above
+      {0x1.8p-24f, 0x0002},       // a tie, to even
+      {0x1p-26f, 0x0000},        {0x1p-14f, 0x0400},  {0x1.ff8p-15f, 0x03ff},
+      {0x1.ffcp-15f, 0x0400},  // a tie between the largest subnormal and the least normal
+      {65504.0f, 0x7bff},        {-65504.0f, 0xfbff}, {65519.0f, 0x7bff},
+      {65520.0f, 0x7c00},        {1.0f, 0x3c00},      {0x1.002p0f, 0x3c00},
+      {0x1.006p0f, 0x3c02},      {0.0f, 0x0000},      {-0.0f, 0x8000},
   };
   for (const Kernels* k : {&reference(), &best()}) {
     SCOPED_TRACE(k->name);
@@ -108,17 +109,21 @@ std::uint16_t nearest_half(float x) {
   if (x < 0x1p-14) return static_cast<std::uint16_t>(std::nearbyint(steps));
   int exponent = 0;
   std::frexp(x, &exponent);  // x = f * 2^exponent, 0.5 <= f < 1
-  const double units = std::nearbyint(std::ldexp(static_cast<double>(x), 11 - exponent));  // 1024..2048
+  const double units =
+      std::nearbyint(std::ldexp(static_cast<double>(x), 11 - exponent));  // 1024..2048
   return static_cast<std::uint16_t>(((exponent + 14) << 10) + static_cast<int>(units) - 1024);
 }
 
 TEST(A13, SweepOverTheSubnormals) {
   std::vector<float> in;
-  const auto first = std::bit_cast<std::uint32_t>(0x1p-26f), last = std::bit_cast<std::uint32_t>(0x1p-13f);
-  for (std::uint32_t bits = first; bits <= last; bits += 257) in.push_back(std::bit_cast<float>(bits));
+  const auto first = std::bit_cast<std::uint32_t>(0x1p-26f),
+             last = std::bit_cast<std::uint32_t>(0x1p-13f);
+  for (std::uint32_t bits = first; bits <= last; bits += 257)
+    in.push_back(std::bit_cast<float>(bits));
   // Every tie, and both neighbours of it.
   for (std::uint32_t half = 0; half < 0x0800; ++half) {
-    const float tie = static_cast<float>(half < 0x0400 ? (half + 0.5) * 0x1p-24 : (1024.5 + (half - 0x0400)) * 0x1p-24);
+    const float tie = static_cast<float>(half < 0x0400 ? (half + 0.5) * 0x1p-24
+                                                       : (1024.5 + (half - 0x0400)) * 0x1p-24);
     const auto bits = std::bit_cast<std::uint32_t>(tie);
     for (std::uint32_t b : {bits - 1, bits, bits + 1}) in.push_back(std::bit_cast<float>(b));
   }
@@ -135,16 +140,19 @@ TEST(A13, SweepOverTheSubnormals) {
 }
 
 TEST(A13, SignallingNanStaysNan) {
-  for (const std::uint32_t bits : {0x7f800001u, 0xff800001u, 0x7f801fffu, 0x7fa00000u, 0x7fc00000u, 0xffffffffu}) {
+  for (const std::uint32_t bits :
+       {0x7f800001u, 0xff800001u, 0x7f801fffu, 0x7fa00000u, 0x7fc00000u, 0xffffffffu}) {
     float x = 0;
     std::memcpy(&x, &bits, sizeof x);
     for (const Kernels* k : {&reference(), &best()}) {
       const std::vector<float> in(19, x);
       std::vector<std::uint16_t> out(19);
       k->f32.to_f16(in.data(), in.size(), out.data());
-      for (const std::uint16_t w : out) EXPECT_TRUE(is_nan16(w, 0x7c00, 0x03ff)) << std::hex << bits;
+      for (const std::uint16_t w : out)
+        EXPECT_TRUE(is_nan16(w, 0x7c00, 0x03ff)) << std::hex << bits;
       k->f32.to_bf16(in.data(), in.size(), out.data());
-      for (const std::uint16_t w : out) EXPECT_TRUE(is_nan16(w, 0x7f80, 0x007f)) << std::hex << bits;
+      for (const std::uint16_t w : out)
+        EXPECT_TRUE(is_nan16(w, 0x7f80, 0x007f)) << std::hex << bits;
     }
   }
 }

@@ -20,15 +20,21 @@ codec::Spec spec_of(const char* text) {
 
 Problem problem_of(int size, std::uint64_t bytes, Dtype dtype, const char* codec) {
   const auto each = static_cast<std::uint32_t>(dtype == Dtype::opaque ? 1 : size_of(dtype));
-  return {.count = bytes / each, .dtype = dtype, .element_bytes = each, .op = dtype == Dtype::opaque ? Op::other : Op::sum,
-          .opaque_id = 0, .size = size, .codec = spec_of(codec)};
+  return {.count = bytes / each,
+          .dtype = dtype,
+          .element_bytes = each,
+          .op = dtype == Dtype::opaque ? Op::other : Op::sum,
+          .opaque_id = 0,
+          .size = size,
+          .codec = spec_of(codec)};
 }
 
 TEST(A05, OffsetsBeyond32Bits) {
   const Geometry g = cut(1'500'000'000, 1, 4, 16 * 1024);
   EXPECT_EQ(g.slice(3).first * 8, 9'000'000'000u);
   EXPECT_EQ(g.slice(3).first + g.slice(3).n, 1'500'000'000u);
-  for (std::uint64_t n : {(1ull << 31) - 1, 1ull << 31, (1ull << 31) + 7, 1ull << 32, (1ull << 32) + 3}) {
+  for (std::uint64_t n :
+       {(1ull << 31) - 1, 1ull << 31, (1ull << 31) + 7, 1ull << 32, (1ull << 32) + 3}) {
     for (std::uint32_t slices : {1u, 2u, 3u, 7u}) {
       const Geometry big = cut(n, 128, slices, 128 * 1024);
       std::uint64_t next = 0;
@@ -53,7 +59,8 @@ TEST(A05, OffsetsBeyond32Bits) {
 TEST(A05, HeaderFieldsBeyond32Bits) {
   for (std::uint64_t n : {(1ull << 31) - 1, 1ull << 31, 1ull << 32, (1ull << 32) + 1}) {
     codec::FrameHeader h{.count = n, .codec = 1, .algorithm = 1};
-    h.tile = static_cast<std::uint32_t>(std::min<std::uint64_t>(n, std::numeric_limits<std::uint32_t>::max()));
+    h.tile = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(n, std::numeric_limits<std::uint32_t>::max()));
     std::byte bytes[codec::kHeaderBytes];
     codec::pack(h, false, {}, bytes);
     codec::FrameHeader back;
@@ -80,11 +87,13 @@ double busiest(const algorithm::Algorithm& a, int size, double bytes) {
 
 TEST(A45, EqualBytesGiveEqualAlgorithms) {
   for (int size = 2; size <= 64; ++size) {
-    for (std::uint64_t bytes : {8ull, 1024ull, 16376ull, 16384ull, 32768ull, 1ull << 20, 64ull << 20}) {
+    for (std::uint64_t bytes :
+         {8ull, 1024ull, 16376ull, 16384ull, 32768ull, 1ull << 20, 64ull << 20}) {
       SCOPED_TRACE(testing::Message() << size << " ranks, " << bytes << " bytes");
       const Choice wanted = choose(problem_of(size, bytes, Dtype::f32, "none"), {});
       for (Dtype t : {Dtype::f64, Dtype::opaque}) {
-        EXPECT_EQ(choose(problem_of(size, bytes, t, "none"), {}).algorithm, wanted.algorithm) << name_of(t);
+        EXPECT_EQ(choose(problem_of(size, bytes, t, "none"), {}).algorithm, wanted.algorithm)
+            << name_of(t);
       }
       // Where 16-bit types go another way, the plan says that it is because of them.
       const Choice half = choose(problem_of(size, bytes, Dtype::f16, "none"), {});
@@ -95,7 +104,8 @@ TEST(A45, EqualBytesGiveEqualAlgorithms) {
       for (const char* codec : {"fp16", "bf16", "int8", "int4"}) {
         const Choice lossy = choose(problem_of(size, bytes, Dtype::f32, codec), {});
         for (Dtype t : {Dtype::f64, Dtype::f16, Dtype::bf16}) {
-          EXPECT_EQ(choose(problem_of(size, bytes, t, codec), {}).algorithm, lossy.algorithm) << name_of(t) << ' ' << codec;
+          EXPECT_EQ(choose(problem_of(size, bytes, t, codec), {}).algorithm, lossy.algorithm)
+              << name_of(t) << ' ' << codec;
         }
       }
     }
@@ -107,7 +117,8 @@ TEST(A45, NoAlgorithmIsLinear) {
   // forced, it grows with the logarithm at most, also where there are fewer elements than ranks.
   for (int size = 2; size <= 64; ++size) {
     for (const auto* a : algorithm::all()) {
-      EXPECT_LE(busiest(*a, size, 32768), 32768.0 * (algorithm::ceil_log2(static_cast<unsigned>(size)) + 2))
+      EXPECT_LE(busiest(*a, size, 32768),
+                32768.0 * (algorithm::ceil_log2(static_cast<unsigned>(size)) + 2))
           << a->name << ", " << size << " ranks";
       // What is asked for is what runs: no plan changes the algorithm inside.
       for (Dtype t : {Dtype::opaque, Dtype::f32, Dtype::f64}) {
