@@ -2,12 +2,14 @@
 // entry.cpp - from Status to MPI error classes, codes and texts.
 #include "api/entry.hpp"
 
-#include <algorithm>
+#include <dlfcn.h>
+
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
 
+#include "base/log.hpp"
 #include "runtime/runtime.hpp"
 
 namespace wring::api {
@@ -75,19 +77,36 @@ void add_classes(Classes& c) noexcept {
   add(c.device, "wring: device error");
 }
 
-/// An error code of that class whose text is `text`; the class itself if MPI has no code left.
-int code_with_text(Classes& c, int error_class, const char* text) {
-  Ring& ring = c.rings[error_class];
-  if (ring.made < kCodesPerClass) {
-    int code = 0;
-    if (MPI_Add_error_code(error_class, &code) != MPI_SUCCESS) return error_class;
-    ring.codes[ring.made++] = code;
+/// MPICH cannot give codes of its predefined classes texts by MPI_Add_error_string: it takes them for
+/// codes of its own (4.0). It has a function that does, which it exports. Null elsewhere.
+using CreateCode = int (*)(int last, int fatal, const char* function, int line, int error_class,
+                           const char* generic, const char* format, ...);
+CreateCode mpich_create_code() noexcept {
+  static const auto found = reinterpret_cast<CreateCode>(dlsym(RTLD_DEFAULT, "MPIR_Err_create_code"));
+  return found;
+}
+
+/// An error code of that class whose text is "function: what"; the class itself, with the text in the
+/// log, if MPI gives no such code.
+int code_with_text(Classes& c, int error_class, const char* function, const char* what) {
+  int code = 0;
+  if (error_class <= MPI_ERR_LASTCODE && mpich_create_code() != nullptr) {
+    code = mpich_create_code()(MPI_SUCCESS, 0, function, 0, error_class, "**other", "%s", what);
+  } else {
+    Ring& ring = c.rings[error_class];
+    if (ring.made < kCodesPerClass && MPI_Add_error_code(error_class, &code) == MPI_SUCCESS) ring.codes[ring.made++] = code;
+    if (ring.made > 0) code = ring.codes[ring.next++ % ring.made];
+    ring.next %= kCodesPerClass;
+    char text[MPI_MAX_ERROR_STRING];
+    constexpr auto kRoom = static_cast<int>(sizeof text) - 64;
+    std::snprintf(text, sizeof text, "%.60s: %.*s", function, kRoom, what);
+    MPI_Add_error_string(code, text);
   }
-  const int code = ring.codes[ring.next++ % ring.made];
-  ring.next %= kCodesPerClass;
-  char cut[MPI_MAX_ERROR_STRING] = "";
-  std::memcpy(cut, text, std::min(std::strlen(text), sizeof cut - 1));
-  return MPI_Add_error_string(code, cut) == MPI_SUCCESS ? code : error_class;
+  char got[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  if (MPI_Error_string(code, got, &length) == MPI_SUCCESS && std::strstr(got, function) != nullptr) return code;
+  log(LogLevel::error, "%s: %s", function, what);
+  return error_class;
 }
 
 }  // namespace
@@ -96,13 +115,11 @@ int report(MPI_Comm comm, const char* function, Status status) noexcept {
   if (status.code() == Code::mpi_error) return status.detail();  // MPI has called the handler
   Classes& c = classes();
   if (status.code() == Code::not_initialized || runtime::check_mpi().is_error()) return class_of(c, status);
-  char text[1024];
-  std::snprintf(text, sizeof text, "%s: %s", function, status.what());
   int code = MPI_ERR_INTERN;
   try {
     std::lock_guard lock(c.mutex);
     add_classes(c);
-    code = code_with_text(c, class_of(c, status), text);
+    code = code_with_text(c, class_of(c, status), function, status.what());
   } catch (...) {
     code = class_of(c, status);
   }
