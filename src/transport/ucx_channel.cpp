@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ucx_channel.cpp - sending through UCX.
 //
-// A frame is one eager active message: the frame header, with 0 to 7 bytes of padding behind, is
-// UCX's header, and the payload is sent from where it lies. An empty payload is sent as 8 bytes of
-// nothing, and the header is made kEmptyMark bytes longer to say so.
+// A frame is one eager active message: the frame header is UCX's header, and the payload is sent
+// from where it lies. An empty payload is sent as 8 bytes of nothing, and the header is made
+// kEmptyMark bytes longer to say so.
 //
 // When has a frame left the process, so that it arrives without another call of progress()?
 // ucp_ep_flush_nbx does not answer that: over tcp it waits for the peer's answer, hence for a peer
@@ -12,10 +12,6 @@
 // of them in UCX's buffer; zero-copy sends complete when the socket has taken all. Data given as a
 // list of pieces (UCP_DATATYPE_IOV) never go "short", and by UCX's own thresholds always as zero
 // copy, so that is how payloads are given to tcp.
-//
-// The padding makes what UCX's tcp transport writes for a frame (5 bytes, 8 bytes of UCP, the two
-// parts) a multiple of 8, so that frames which arrive back to back in one receive buffer all have
-// aligned payloads.
 #include "transport/ucx_channel.hpp"
 
 #include <cstring>
@@ -25,13 +21,6 @@
 
 namespace wring::transport::ucx_impl {
 namespace {
-
-/// Bytes that UCX 1.13's tcp transport and UCP put in front of an eager message of one fragment.
-constexpr std::size_t kTcpPrefixBytes = 5 + 8;
-
-constexpr std::size_t padding(std::size_t frame_bytes) {
-  return (8 - (kTcpPrefixBytes + frame_bytes) % 8) % 8;
-}
 
 void unlink(SendOp* op) noexcept {
   if (op->next) op->next->previous = op->previous;
@@ -80,7 +69,6 @@ Sent UcxChannel::send(int rank, const std::byte* header, const void* payload, st
     bytes = sizeof kNothing;
     header_bytes += kEmptyMark;
   }
-  header_bytes += padding(header_bytes + bytes);
   std::memcpy(op->header, header, kHeaderBytes);  // what follows is and stays zero
 
   ucp_request_param_t param;

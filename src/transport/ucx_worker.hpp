@@ -25,9 +25,7 @@ struct Peer;
 inline constexpr std::size_t kMaxPayload = (256 + 8) * 1024;
 /// UCT segment: one fragment holds the largest frame with UCX's and our headers.
 inline constexpr std::size_t kSegmentBytes = kMaxPayload + 8 * 1024;
-/// Most padding behind a header (ucx_channel.cpp).
-inline constexpr std::size_t kMaxPad = 7;
-/// A header with so many bytes behind it, and then padding, belongs to an empty payload.
+/// A header with so many bytes behind it belongs to an empty payload.
 inline constexpr std::size_t kEmptyMark = 8;
 
 /// A send that UCX has not completed. It owns the copy of the header, so it lives until UCX is done
@@ -40,7 +38,7 @@ struct SendOp {
   Peer* peer = nullptr;
   std::uint64_t token = 0;
   ucp_dt_iov_t piece{};
-  alignas(64) std::byte header[kHeaderBytes + kEmptyMark + kMaxPad]{};
+  alignas(64) std::byte header[kHeaderBytes + kEmptyMark]{};
 };
 
 /// A received frame while its sink has it.
