@@ -111,6 +111,7 @@ checks = \
   build-aux/check-environment.sh \
   build-aux/check-headers.sh \
   build-aux/check-layers.sh \
+  build-aux/check-readme.sh \
   build-aux/check-man.sh \
   build-aux/check-symbols.sh
 
