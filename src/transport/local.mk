@@ -22,6 +22,8 @@ libwring_core_la_SOURCES += \
   %D%/ucx.cpp \
   %D%/ucx_channel.cpp \
   %D%/ucx_channel.hpp \
+  %D%/ucx_config.cpp \
+  %D%/ucx_config.hpp \
   %D%/ucx_receive.cpp \
   %D%/ucx_worker.cpp \
   %D%/ucx_worker.hpp

@@ -11,106 +11,16 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <initializer_list>
-#include <string>
 
 #include "base/log.hpp"
 #include "transport/ucx_channel.hpp"
+#include "transport/ucx_config.hpp"
 
 namespace wring::transport::ucx_impl {
 namespace {
 
 double now() noexcept {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-Status ucx_error(const char* what, ucs_status_t status) noexcept {
-  return fail(Code::transport_error, status, "ucx: %s: %s", what, ucs_status_string(status));
-}
-
-/// A default that differs from UCX's own.
-struct Setting {
-  const char* transport;  ///< as in UCX's list of resources; null: UCP's own setting
-  const char* or_transport;
-  const char* key;  ///< for ucp_config_modify
-  const char* value;
-  std::initializer_list<const char*> variables;  ///< any of these in the environment wins
-};
-
-constexpr const char* kSegmentText = "278528";
-static_assert(kSegmentBytes == 278528);
-
-/// UCX up to 1.13 wants the name without the transport, later ones with it.
-const char* segment_key(bool receive) noexcept {
-  unsigned major = 0, minor = 0, release = 0;
-  ucp_get_version(&major, &minor, &release);
-  const char* key = receive ? "TCP_RX_SEG_SIZE" : "TCP_TX_SEG_SIZE";
-  return major == 1 && minor <= 13 ? key + 4 : key;
-}
-
-/// What one of UCX's functions prints about an object; its only way to tell.
-template <class Handle>
-std::string printed(void (*print)(Handle, std::FILE*), Handle handle) {
-  char* text = nullptr;
-  std::size_t bytes = 0;
-  std::FILE* stream = open_memstream(&text, &bytes);
-  if (stream == nullptr) return {};
-  print(handle, stream);
-  std::fclose(stream);
-  std::string result(text, bytes);
-  std::free(text);
-  return result;
-}
-
-/// Whether active messages of an endpoint go over tcp, or that cannot be told. The line looked for
-/// is
-/// "#  lane[0]:  3:sysv/memory.0 md[2]  -> md[2]/sysv/sysdev[255] am am_bw#0 keepalive".
-bool uses_tcp(ucp_ep_h endpoint) {
-  const std::string text = printed(ucp_ep_print_info, endpoint);
-  for (std::size_t begin = 0, end; begin < text.size(); begin = end + 1) {
-    end = std::min(text.find('\n', begin), text.size());
-    const std::string line = text.substr(begin, end - begin) + " ";
-    if (line.find("lane[") == std::string::npos || line.find(" am ") == std::string::npos) continue;
-    return line.find(":tcp/") != std::string::npos;
-  }
-  return true;
-}
-
-void apply_settings(ucp_config_t* config, const std::string& resources) noexcept {
-  const Setting settings[] = {
-      // One fragment a frame: UCX's 8 KiB fragments take 2-3 times the processor time, its
-      // rendezvous
-      // half of the bandwidth where both directions are loaded.
-      {"tcp/", "tcp/", segment_key(false), kSegmentText, {"UCX_TCP_TX_SEG_SIZE"}},
-      {"tcp/", "tcp/", segment_key(true), kSegmentText, {"UCX_TCP_RX_SEG_SIZE"}},
-      // Without it, endpoints with peer error handling silently leave out shared memory.
-      {"posix/",
-       "sysv/",
-       "MM_ERROR_HANDLING",
-       "y",
-       {"UCX_MM_ERROR_HANDLING", "UCX_POSIX_ERROR_HANDLING", "UCX_SYSV_ERROR_HANDLING"}},
-      // In shared memory only this notices that a peer is dead. UCX's own value is 20 s.
-      {nullptr, nullptr, "KEEPALIVE_INTERVAL", "1s", {"UCX_KEEPALIVE_INTERVAL"}},
-      // Whatever the environment says: flush() rests on it (ucx_channel.cpp).
-      {nullptr, nullptr, "ZCOPY_THRESH", "auto", {}},
-  };
-  for (const Setting& setting : settings) {
-    if (setting.transport && resources.find(setting.transport) == std::string::npos &&
-        resources.find(setting.or_transport) == std::string::npos) {
-      continue;
-    }
-    if (std::any_of(setting.variables.begin(), setting.variables.end(),
-                    [](const char* name) { return std::getenv(name) != nullptr; })) {
-      continue;
-    }
-    if (ucs_status_t status = ucp_config_modify(config, setting.key, setting.value);
-        status != UCS_OK) {
-      log(LogLevel::debug, "ucx: %s=%s was refused: %s", setting.key, setting.value,
-          ucs_status_string(status));
-    }
-  }
 }
 
 }  // namespace
@@ -122,34 +32,11 @@ Worker& Worker::instance() noexcept {
 
 Status Worker::start() noexcept {
   if (running()) return {};
-  Status status = create_context();
+  Status status = make_context(context_);
+  eager_only_ = !rendezvous_wanted();
   if (status.ok()) status = create_worker();
   if (!status.ok()) destroy();
   return status;
-}
-
-Status Worker::create_context() noexcept {
-  ucp_config_t* config = nullptr;
-  if (ucs_status_t status = ucp_config_read(nullptr, nullptr, &config); status != UCS_OK) {
-    return ucx_error("cannot read its configuration", status);
-  }
-  ucp_params_t params;
-  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
-  params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
-  params.name = "wring";
-  // Twice (1 ms each): UCX warns about settings for transports that it then does not use, so the
-  // first context tells which there are.
-  ucs_status_t status = ucp_init(&params, config, &context_);
-  if (status == UCS_OK) {
-    apply_settings(config, printed(ucp_context_print_info, context_));
-    ucp_cleanup(context_);
-    context_ = nullptr;
-    status = ucp_init(&params, config, &context_);
-  }
-  ucp_config_release(config);
-  if (status != UCS_OK) return ucx_error("cannot start", status);
-  eager_only_ = std::getenv("UCX_RNDV_THRESH") == nullptr;
-  return {};
 }
 
 Status Worker::create_worker() noexcept {

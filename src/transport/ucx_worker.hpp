@@ -106,7 +106,6 @@ class Worker {
  private:
   Worker() = default;
 
-  Status create_context() noexcept;
   Status create_worker() noexcept;
   void destroy() noexcept;
   void finish_sends(double seconds) noexcept;
