@@ -119,6 +119,7 @@ TESTS += $(checks)
 EXTRA_DIST += $(checks) \
   build-aux/layers.txt \
   build-aux/public-functions.sh \
+  tests/check-matrix.sh \
   tests/golden \
   tests/netlab
 
