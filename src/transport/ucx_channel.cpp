@@ -12,6 +12,9 @@
 // of them in UCX's buffer; zero-copy sends complete when the socket has taken all. Data given as a
 // list of pieces (UCP_DATATYPE_IOV) never go "short", and by UCX's own thresholds always as zero
 // copy, so that is how payloads are given to tcp.
+//
+// The first frame to any peer goes that way too: an endpoint that has only sent "short" is left out
+// of UCX's keepalive, and in shared memory nothing else notices a dead peer (seen with UCX 1.13).
 #include "transport/ucx_channel.hpp"
 
 #include <cstring>
@@ -79,7 +82,8 @@ Sent UcxChannel::send(int rank, const std::byte* header, const void* payload, st
   param.user_data = op;
   param.memory_type = UCS_MEMORY_TYPE_HOST;
   ucs_status_ptr_t request;
-  if (peer.tcp) {
+  if (peer.tcp || !peer.used) {
+    peer.used = true;
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
     param.datatype = UCP_DATATYPE_IOV;
     op->piece = {const_cast<void*>(payload), bytes};

@@ -57,7 +57,8 @@ struct Peer {
   std::uint64_t uid = 0;
   std::vector<std::byte> address;
   ucp_ep_h endpoint = nullptr;
-  bool tcp = true;  ///< frames go over tcp: ucx_channel.cpp says what that changes
+  bool tcp = true;    ///< frames go over tcp: ucx_channel.cpp says what that changes
+  bool used = false;  ///< a frame has been sent
   bool failed = false;
   bool reported = false;      ///< the channels have been told so
   SendOp* pending = nullptr;  ///< list of incomplete sends
