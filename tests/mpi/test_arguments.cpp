@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <wring.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -4,6 +4,7 @@
 #include <mpi.h>
 #include <wring.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -47,10 +48,12 @@ void threads_at_once() {
   std::vector<std::thread> threads;
   const int calls = g_cases->repetitions(300, 20);
   for (int t = 0; t < kThreads; ++t) {
-    // Each rank starts its threads, hence the first calls on the communicators, in another order.
+    // Each rank starts its threads, hence the first calls on the communicators, in another order,
+    // with time for each to get into its call.
     const int which = (t + g_rank) % kThreads;
     threads.emplace_back(
         [&, which] { wrong[which] = calls_of_thread(which, comms[which], calls); });
+    usleep(10000);
   }
   for (auto& t : threads) t.join();
   for (int t = 0; t < kThreads; ++t)
@@ -95,7 +98,7 @@ int main(int argc, char** argv) {
   g_cases = &cases;
   g_rank = cases.rank();
   g_size = cases.size();
-  cases.run("A24 ThreadsAtOnce", threads_at_once);
+  cases.run("A24 ThreadsAtOnce", threads_at_once, 40);
   cases.run("A24 ErrorsInThreads", errors_in_threads);
   return cases.finish();
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <wring.h>
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <cstring>
