@@ -219,7 +219,7 @@ TEST(A35, NoElementsOnOneRankOnly) {
               wrong += " [rank " + std::to_string(r) + ", next call: " + after.what + "]";
             }
           }
-          if (wrong.empty()) continue;
+          if (wrong.empty() || failed.size() > 2000) continue;  // some examples are enough
           failed += std::to_string(size) + " ranks, " + name_of_choice(a) + ", " +
                     std::to_string(n) + " elements, none on rank " + std::to_string(odd) + ":" +
                     wrong + "\n";
