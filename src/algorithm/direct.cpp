@@ -3,7 +3,8 @@
 //
 // P slices, one for each rank. Every rank sends its contribution to slice s straight to rank s, which
 // adds the P contributions in rank order, whatever order they come in, encodes the result once and
-// sends it to all. The sum of an element therefore depends on nothing but the contributions.
+// sends it to all. With an exact codec the sum of an element therefore depends on nothing but the
+// contributions; with a lossy one also on who owns it, whose own contribution is not rounded.
 // Buffers: one accumulator per tile; contributions that come early wait in the transport.
 // Cost: 2 latencies and 2(P-1) messages, 2(P-1)/P of the message over each link. Two roundings with a
 // lossy codec, whatever P.

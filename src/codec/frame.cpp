@@ -32,7 +32,10 @@ enum Offset : std::size_t {
 };
 static_assert(kAtCrc + 4 == kHeaderBytes);
 
+// Bits of the flags.
 constexpr std::uint8_t kFlagChecksum = 1;
+constexpr unsigned kScaleShift = 1;  // 5 bits
+constexpr std::uint8_t kScaleMask = 31 << kScaleShift;
 
 template <class T>
 void store(std::byte* at, T value) noexcept {
@@ -75,7 +78,7 @@ void pack(const FrameHeader& h, bool checksum, std::span<const std::byte> payloa
   store(out + kAtOp, static_cast<std::uint8_t>(h.op));
   store(out + kAtContent, static_cast<std::uint8_t>(h.content));
   store(out + kAtAlgorithm, h.algorithm);
-  store(out + kAtFlags, checksum ? kFlagChecksum : std::uint8_t{0});
+  store(out + kAtFlags, static_cast<std::uint8_t>((checksum ? kFlagChecksum : 0) | (h.scale << kScaleShift & kScaleMask)));
   store(out + kAtSource, h.source);
   store(out + kAtPlan, h.plan);
   store(out + kAtStart, h.start);
@@ -104,7 +107,7 @@ Status unpack(std::span<const std::byte> header, bool checksum, std::span<const 
   }
   const std::uint8_t flags = load<std::uint8_t>(at + kAtFlags);
   const std::uint32_t crc = load<std::uint32_t>(at + kAtCrc);
-  if (flags & ~kFlagChecksum) return corrupt("frame has unknown flags");
+  if (flags & ~(kFlagChecksum | kScaleMask)) return corrupt("frame has unknown flags");
   if (load<std::uint32_t>(at + kAtPayloadBytes) != payload.size()) {
     return corrupt("frame has a wrong payload size");
   }
@@ -128,6 +131,7 @@ Status unpack(std::span<const std::byte> header, bool checksum, std::span<const 
   out.tile = load<std::uint32_t>(at + kAtTile);
   out.label = load<std::uint32_t>(at + kAtLabel);
   out.content = static_cast<Content>(at[kAtContent]);
+  out.scale = static_cast<std::uint8_t>((flags & kScaleMask) >> kScaleShift);
   out.elements = load<std::uint32_t>(at + kAtElements);
   out.payload_bytes = load<std::uint32_t>(at + kAtPayloadBytes);
   return {};

@@ -35,7 +35,7 @@ struct FrameHeader {
   std::uint64_t count = 0;    ///< elements of the whole vector
   Dtype dtype = Dtype::opaque;
   Op op = Op::other;
-  std::uint8_t codec = 0;       ///< wire id
+  std::uint8_t codec = 0;       ///< wire id of the codec that the call asks for
   std::uint8_t algorithm = 0;   ///< wire id
   std::uint32_t detail = 0;     ///< hash of codec parameters, segment, opaque type and operator
 
@@ -44,6 +44,8 @@ struct FrameHeader {
   std::uint32_t tile = 0;
   std::uint32_t label = 0;   ///< which transfer of the schedule between these two ranks
   Content content = Content::contribution;
+  /// Averages: the values are 2^-scale times the sum over their ranks.
+  std::uint8_t scale = 0;
   std::uint32_t elements = 0;
   std::uint32_t payload_bytes = 0;
 };

@@ -62,14 +62,14 @@ Status allreduce(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Dataty
   const CallKey key{count, datatype, op, codec};
   Communicator* c = Communicator::find(*process, comm);
   CachedCall* call = c ? c->find_call(key) : nullptr;
+  const codec::Spec* spec = find_codec(codec);
+  if (spec == nullptr) return bad(Arg::other, "the codec is MPIX_CODEC_NULL, or was freed");
   Reduction reduction;
   if (call != nullptr) {
     reduction = call->reduction;
   } else {
     if (datatype == MPI_DATATYPE_NULL) return bad(Arg::type, "the datatype is MPI_DATATYPE_NULL");
     if (op == MPI_OP_NULL) return bad(Arg::op, "the operator is MPI_OP_NULL");
-    const codec::Spec* spec = find_codec(codec);
-    if (spec == nullptr) return bad(Arg::other, "the codec is MPIX_CODEC_NULL, or was freed");
     WRING_TRY(classify(datatype, op, reduction));
     if (reduction.path == Reduction::Path::wring && count > 0) {
       if (static_cast<std::uint64_t>(count) > UINT64_MAX / 2 / reduction.element_bytes) {

@@ -2,12 +2,29 @@
 // arithmetic.cpp - adds, encodes and rounds the values of one problem.
 #include "runtime/arithmetic.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 namespace wring::runtime {
 
 using codec::Content;
+
+namespace {
+
+/// Whether there is no NaN or Inf among n values.
+template <class R>
+bool all_finite(const R* values, std::size_t n) noexcept {
+  using Bits = std::conditional_t<sizeof(R) == 8, std::uint64_t, std::uint32_t>;
+  constexpr Bits kInf = sizeof(R) == 8 ? static_cast<Bits>(0x7ffull << 52) : static_cast<Bits>(0x7f800000u);
+  Bits most = 0;
+  for (std::size_t i = 0; i < n; ++i) most = std::max(most, static_cast<Bits>(std::bit_cast<Bits>(values[i]) << 1));
+  return most < static_cast<Bits>(kInf << 1);
+}
+
+}  // namespace
 
 Arithmetic::Arithmetic(const plan::Problem& problem, const codec::Spec& spec,
                        const kernels::Kernels& kernels)
@@ -30,11 +47,6 @@ std::size_t Arithmetic::wire_bytes(Content content, std::size_t n) const noexcep
     case Form::typed: return n * problem_.element_bytes;
   }
   return 0;
-}
-
-double Arithmetic::scale_of(std::uint32_t ranks, std::uint32_t total) const noexcept {
-  if (problem_.op != Op::avg) return 1;
-  return std::ldexp(1.0, algorithm::ceil_log2(ranks) - algorithm::ceil_log2(total));
 }
 
 template <class R>
@@ -78,34 +90,60 @@ Status Arithmetic::combine_real(View a, R sa, View b, R sb, Place place, R* out)
   return {};
 }
 
-Status Arithmetic::combine(View a, std::uint32_t ranks_a, View b, std::uint32_t ranks_b, Place place,
-                           std::byte* out) const noexcept {
+template <class R>
+Status Arithmetic::average(View a, View b, std::uint32_t ranks, Place place, R* out, int& scale) const noexcept {
+  const auto factor = [&](const View& v) { return static_cast<R>(std::ldexp(1.0, v.scale - scale)); };
+  scale = std::max(a.scale, b.scale);
+  WRING_TRY(combine_real(a, factor(a), b, factor(b), place, out));
+  const int full = algorithm::ceil_log2(ranks);
+  if (scale == full || all_finite(out, place.n)) return {};
+  scale = full;
+  return combine_real(a, factor(a), b, factor(b), place, out);
+}
+
+Status Arithmetic::combine(View a, View b, std::uint32_t ranks, Place place, std::byte* out,
+                           int& scale) const noexcept {
+  scale = 0;
   if (!problem_.encodable()) {
     if (b.data != out) std::memcpy(out, b.data, place.n * real_size_);
     return opaque_.reduce(opaque_.context, a.data, out, place.n);
   }
-  const double sa = scale_of(ranks_a, ranks_a + ranks_b), sb = scale_of(ranks_b, ranks_a + ranks_b);
-  if (real_ == Real::f64) return combine_real(a, sa, b, sb, place, reinterpret_cast<double*>(out));
-  return combine_real(a, static_cast<float>(sa), b, static_cast<float>(sb), place,
-                      reinterpret_cast<float*>(out));
+  const bool is_average = problem_.op == Op::avg;
+  if (real_ == Real::f64) {
+    auto* to = reinterpret_cast<double*>(out);
+    return is_average ? average(a, b, ranks, place, to, scale) : combine_real(a, 1.0, b, 1.0, place, to);
+  }
+  auto* to = reinterpret_cast<float*>(out);
+  return is_average ? average(a, b, ranks, place, to, scale) : combine_real(a, 1.0f, b, 1.0f, place, to);
 }
 
-std::size_t Arithmetic::encode(codec::Env& env, View v, Place place, std::byte* scratch,
-                               std::byte* out) const noexcept {
+template <class R>
+const std::byte* Arithmetic::rescale(View v, int scale, Place place, std::byte* scratch) const noexcept {
+  auto* to = reinterpret_cast<R*>(scratch);
+  const auto factor = static_cast<R>(std::ldexp(1.0, v.scale - scale));
+  const auto* from = reinterpret_cast<const R*>(v.data);
+  for (std::size_t i = 0; i < place.n; ++i) to[i] = factor * from[i];
+  return scratch;
+}
+
+std::size_t Arithmetic::encode(codec::Env& env, View v, std::uint32_t ranks, Place place, std::byte* scratch,
+                               std::byte* out, int& scale) const noexcept {
   env.kernels = &kernels_;
+  scale = v.scale;
   if (v.form == Form::typed && !wide_) {  // 16-bit contributions; only fp32 accumulators have those
     (void)widen(v, place, reinterpret_cast<float*>(scratch));
     v.data = scratch;
+  } else if (const int full = algorithm::ceil_log2(ranks); problem_.op == Op::avg && !v.finished && v.scale != full) {
+    scale = full;
+    v.data = real_ == Real::f64 ? rescale<double>(v, full, place, scratch) : rescale<float>(v, full, place, scratch);
   }
   return spec_.codec->encode(spec_.params, env,
                              {.data = v.data, .real = real_, .n = place.n, .first = place.first}, out);
 }
 
-void Arithmetic::finish(std::byte* values, Place place) const noexcept {
+void Arithmetic::finish(std::byte* values, int scale, Place place) const noexcept {
   if (problem_.op != Op::avg) return;
-  // The partial average is scaled by 2^-ceil(log2 P): what is left to divide by lies in (1/2, 1].
-  const double divisor = std::ldexp(problem_.size, -algorithm::ceil_log2(static_cast<unsigned>(problem_.size)));
-  if (divisor == 1) return;
+  const double divisor = std::ldexp(problem_.size, -scale);  // exact
   if (real_ == Real::f64) {
     auto* x = reinterpret_cast<double*>(values);
     kernels_.f64.divide(x, divisor, place.n, x);

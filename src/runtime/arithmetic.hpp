@@ -27,11 +27,13 @@ struct View {
   const std::byte* data = nullptr;
   std::size_t bytes = 0;
   Form form = Form::typed;
+  int scale = 0;          ///< of a partial average, below
+  bool finished = false;  ///< divided already
 };
 
-/// Sums and averages are kept scaled while they are partial: a partial average over m ranks is the sum
-/// times 2^-ceil(log2 m), so that it stays in the range of its contributions; sums are not scaled.
-/// Stateless but for counters; nothing allocates.
+/// Partial averages carry a scale: their values are 2^-scale times the sum. It is 0, so that nothing
+/// underflows, unless a sum of finite values would overflow; then, and before a lossy codec, whose range may
+/// be smaller, it is that of an average, ceil(log2 ranks). Sums have scale 0. Stateless; nothing allocates.
 class Arithmetic {
  public:
   Arithmetic(const plan::Problem& problem, const codec::Spec& spec, const kernels::Kernels& kernels);
@@ -48,14 +50,15 @@ class Arithmetic {
     std::size_t n;
   };
 
-  /// out (accumulators) = a + b where a, b hold the sums over ranks_a, ranks_b ranks, a the lower ones.
-  /// out may be the memory of a or b where those are of form real.
-  Status combine(View a, std::uint32_t ranks_a, View b, std::uint32_t ranks_b, Place place,
-                 std::byte* out) const noexcept;
-  /// Encodes v; scratch holds real_bytes(n), and is used for 16-bit contributions only.
-  std::size_t encode(codec::Env& env, View v, Place place, std::byte* scratch, std::byte* out) const noexcept;
-  /// Turns accumulators over all ranks into the sum or average, in place.
-  void finish(std::byte* values, Place place) const noexcept;
+  /// out (accumulators) = a + b, a from the lower ranks; ranks: how many contributions out holds. out may
+  /// be the memory of a or b where those are of form real and the operator is not the average. Returns the
+  /// scale of out in scale.
+  Status combine(View a, View b, std::uint32_t ranks, Place place, std::byte* out, int& scale) const noexcept;
+  /// Encodes v, the sum over `ranks` ranks; scratch holds real_bytes(n). Returns the scale in scale.
+  std::size_t encode(codec::Env& env, View v, std::uint32_t ranks, Place place, std::byte* scratch,
+                     std::byte* out, int& scale) const noexcept;
+  /// Turns accumulators of that scale over all ranks into the sum or average, in place.
+  void finish(std::byte* values, int scale, Place place) const noexcept;
   /// Rounds accumulators to the caller's type.
   void narrow(const std::byte* values, Place place, void* result) const noexcept;
   /// Decodes v to the caller's type; scratch holds real_bytes(n).
@@ -69,7 +72,10 @@ class Arithmetic {
   Status combine_real(View a, R sa, View b, R sb, Place place, R* out) const noexcept;
   template <class R>
   Status widen(View v, Place place, R* out) const noexcept;
-  double scale_of(std::uint32_t ranks, std::uint32_t total) const noexcept;
+  template <class R>
+  const std::byte* rescale(View v, int scale, Place place, std::byte* scratch) const noexcept;
+  template <class R>
+  Status average(View a, View b, std::uint32_t ranks, Place place, R* out, int& scale) const noexcept;
 
   const plan::Problem& problem_;
   const codec::Spec& spec_;

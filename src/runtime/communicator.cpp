@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -94,7 +95,9 @@ Status Communicator::open_transport() {
     std::unique_ptr<transport::Channel> channel;
     {
       Process::Lock lock(process_);
+      boot.set_lock(&lock);
       status = transport::open_with_mailboxes(*t, boot, *session_, channel);
+      boot.set_lock(nullptr);
     }
     if (status.ok()) {
       session_->attach(std::move(channel));
@@ -152,6 +155,10 @@ void Communicator::synchronize(const std::vector<Communicator*>& all) noexcept {
     std::vector<MPI_Request> requests;
     for (Communicator* c : all) {
       if (c->own_comm_ == MPI_COMM_NULL || c->session_ == nullptr) continue;
+      {
+        Process::Lock lock(c->process_);
+        c->session_->announce_empty_calls();
+      }
       requests.emplace_back();
       if (MPI_Ibarrier(c->own_comm_, &requests.back()) != MPI_SUCCESS) requests.pop_back();
     }
@@ -176,17 +183,18 @@ void Communicator::synchronize(const std::vector<Communicator*>& all) noexcept {
 
 // --- plans ------------------------------------------------------------------------------------------
 
-std::size_t Communicator::slot_of(const CallKey& key) noexcept {
+std::size_t Communicator::set_of(const CallKey& key) noexcept {
   std::uint64_t h = mix(0, static_cast<std::uint64_t>(key.count));
   h = mix(h, bits_of(key.datatype));
   h = mix(h, bits_of(key.op));
   h = mix(h, key.codec);
-  return (h >> 32) % kCalls;
+  return (h >> 32) % kSets;
 }
 
 Status Communicator::make_call(const CallKey& key, const Reduction& reduction, const codec::Spec& spec,
                                CachedCall*& out) {
-  CachedCall& call = calls_[slot_of(key)];
+  CachedCall* set = &calls_[set_of(key) * kWays];
+  CachedCall& call = *std::min_element(set, set + kWays, [](const auto& a, const auto& b) { return a.used < b.used; });
   if (last_ != nullptr && last_ == call.plan.get()) last_ = nullptr;
   call = {};
   if (reduction.path == Reduction::Path::wring && key.count > 0) {
@@ -200,6 +208,7 @@ Status Communicator::make_call(const CallKey& key, const Reduction& reduction, c
   }
   call.reduction = reduction;
   call.key = key;
+  call.used = ++clock_;
   out = &call;
   return {};
 }

@@ -40,6 +40,7 @@ struct CachedCall {
   CallKey key;
   Reduction reduction;
   std::unique_ptr<CachedPlan> plan;
+  std::uint64_t used = 0;  ///< when, in calls
 };
 
 /// Hangs on the caller's communicator as an attribute. Holds one communicator of its own with the same
@@ -64,10 +65,15 @@ class Communicator {
 
   /// The cached call, or null.
   CachedCall* find_call(const CallKey& key) noexcept {
-    CachedCall& c = calls_[slot_of(key)];
-    return c.key == key ? &c : nullptr;
+    CachedCall* set = &calls_[set_of(key) * kWays];
+    for (std::size_t way = 0; way < kWays; ++way) {
+      if (!(set[way].key == key)) continue;
+      set[way].used = ++clock_;
+      return &set[way];
+    }
+    return nullptr;
   }
-  /// Decides about a call and keeps it; another that fell on the same place goes.
+  /// Decides about a call and keeps it; of those that share its places, the one not used for longest goes.
   Status make_call(const CallKey& key, const Reduction& reduction, const codec::Spec& spec, CachedCall*& out);
   /// Runs a plan to its end. Holds the lock but while it waits.
   Status run(CachedPlan& plan, const void* send, void* recv, OpaqueReduce opaque) noexcept;
@@ -83,7 +89,7 @@ class Communicator {
   void forget_last() noexcept { last_ = nullptr; }
 
  private:
-  static constexpr std::size_t kCalls = 64;
+  static constexpr std::size_t kSets = 32, kWays = 8;
 
   Communicator(Process& process, MPI_Comm user_comm) : process_(process), user_comm_(user_comm) {}
   ~Communicator();
@@ -92,7 +98,7 @@ class Communicator {
   Status open_transport();
   Status count_neighbours(transport::Bootstrap& boot);
   Status wait_done(std::uint64_t bytes) noexcept;
-  static std::size_t slot_of(const CallKey& key) noexcept;
+  static std::size_t set_of(const CallKey& key) noexcept;
 
   Process& process_;
   MPI_Comm user_comm_;
@@ -104,7 +110,8 @@ class Communicator {
   plan::Settings settings_;
   const transport::Transport* transport_ = nullptr;
   std::unique_ptr<Session> session_;
-  std::array<CachedCall, kCalls> calls_;
+  std::array<CachedCall, kSets * kWays> calls_;
+  std::uint64_t clock_ = 0;  ///< of uses of calls_
   std::unordered_set<std::uint64_t> passed_on_;  ///< calls that check_passed_on has seen
   const CachedPlan* last_ = nullptr;
 };

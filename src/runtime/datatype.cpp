@@ -5,13 +5,24 @@
 #include <vector>
 
 #include "runtime/float16.hpp"
+#include "runtime/integer.hpp"
 #include "runtime/runtime.hpp"
 
 namespace wring::runtime {
 namespace {
 
 /// Classes of types that operators are defined for.
-enum Class : unsigned { kInteger = 1, kFloat = 2, kLogical = 4, kComplex = 8, kByte = 16, kPair = 32, kHalf = 64 };
+enum Class : unsigned {
+  kSigned = 1,
+  kUnsigned = 2,
+  kInteger = kSigned | kUnsigned,
+  kFloat = 4,
+  kLogical = 8,
+  kComplex = 16,
+  kByte = 32,
+  kPair = 64,
+  kHalf = 128,
+};
 
 struct TypeEntry {
   MPI_Datatype type;
@@ -23,7 +34,7 @@ struct TypeEntry {
 struct OpEntry {
   MPI_Op op;
   unsigned classes;
-  std::uint32_t id;
+  std::uint32_t id;  ///< of integer operators: IntegerOp's number and 1
 };
 
 /// MPI's named types that have no gaps: size and extent agree. Those with padding inside (long double)
@@ -34,12 +45,12 @@ std::vector<TypeEntry> make_types() {
     unsigned type_class;
   };
   const Named all[] = {
-      {MPI_SIGNED_CHAR, kInteger}, {MPI_UNSIGNED_CHAR, kInteger}, {MPI_SHORT, kInteger},
-      {MPI_UNSIGNED_SHORT, kInteger}, {MPI_INT, kInteger}, {MPI_UNSIGNED, kInteger}, {MPI_LONG, kInteger},
-      {MPI_UNSIGNED_LONG, kInteger}, {MPI_LONG_LONG, kInteger}, {MPI_UNSIGNED_LONG_LONG, kInteger},
-      {MPI_INT8_T, kInteger}, {MPI_INT16_T, kInteger}, {MPI_INT32_T, kInteger}, {MPI_INT64_T, kInteger},
-      {MPI_UINT8_T, kInteger}, {MPI_UINT16_T, kInteger}, {MPI_UINT32_T, kInteger}, {MPI_UINT64_T, kInteger},
-      {MPI_AINT, kInteger}, {MPI_OFFSET, kInteger}, {MPI_COUNT, kInteger}, {MPI_INTEGER, kInteger},
+      {MPI_SIGNED_CHAR, kSigned}, {MPI_UNSIGNED_CHAR, kUnsigned}, {MPI_SHORT, kSigned},
+      {MPI_UNSIGNED_SHORT, kUnsigned}, {MPI_INT, kSigned}, {MPI_UNSIGNED, kUnsigned}, {MPI_LONG, kSigned},
+      {MPI_UNSIGNED_LONG, kUnsigned}, {MPI_LONG_LONG, kSigned}, {MPI_UNSIGNED_LONG_LONG, kUnsigned},
+      {MPI_INT8_T, kSigned}, {MPI_INT16_T, kSigned}, {MPI_INT32_T, kSigned}, {MPI_INT64_T, kSigned},
+      {MPI_UINT8_T, kUnsigned}, {MPI_UINT16_T, kUnsigned}, {MPI_UINT32_T, kUnsigned}, {MPI_UINT64_T, kUnsigned},
+      {MPI_AINT, kSigned}, {MPI_OFFSET, kSigned}, {MPI_COUNT, kSigned}, {MPI_INTEGER, kSigned},
       {MPI_FLOAT, kFloat}, {MPI_DOUBLE, kFloat}, {MPI_REAL, kFloat}, {MPI_DOUBLE_PRECISION, kFloat},
       {MPI_LOGICAL, kLogical}, {MPI_C_BOOL, kLogical}, {MPI_CXX_BOOL, kLogical},
       {MPI_COMPLEX, kComplex}, {MPI_C_FLOAT_COMPLEX, kComplex}, {MPI_C_DOUBLE_COMPLEX, kComplex},
@@ -175,7 +186,11 @@ Status classify(MPI_Datatype datatype, MPI_Op op, Reduction& out) {
     out.dtype = type->bytes == 8 ? Dtype::f64 : Dtype::f32;
     out.op = average ? Op::avg : Op::sum;
   } else {
-    out.opaque = {reduce_local, pair_of(*type, *known_op)};
+    const bool integer = (type->type_class & (kInteger | kByte)) != 0;
+    if (integer) {
+      out.opaque = integer_reduce(type->bytes, type->type_class == kSigned, static_cast<IntegerOp>(known_op->id - 1));
+    }
+    if (out.opaque.reduce == nullptr) out.opaque = {reduce_local, pair_of(*type, *known_op)};
   }
   return {};
 }

@@ -43,7 +43,7 @@ Execution::Execution(const plan::Plan& plan, transport::Channel& channel, device
   header_.count = plan.problem.count;
   header_.dtype = plan.problem.dtype;
   header_.op = plan.problem.op;
-  header_.codec = plan.choice.codec.codec->wire_id;
+  header_.codec = plan.problem.codec.codec->wire_id;
   header_.algorithm = plan.choice.algorithm->wire_id;
   header_.detail = plan.detail;
   header_.source = static_cast<std::uint32_t>(plan.rank);
@@ -76,7 +76,8 @@ Status Execution::begin(const void* send, void* recv, std::uint32_t start, Opaqu
   env_ = {.kernels = nullptr, .rank = 0, .step = 0, .start = start, .escapes = 0, .overflows = 0};
   counters_ = {.raw_bytes = plan_.raw_bytes, .wire_bytes = 0, .frames = 0, .escapes = 0, .overflows = 0};
   arithmetic_.set_opaque(opaque);
-  if (!arithmetic_.wide() && scratch_ == nullptr) {
+  const bool rescales = plan_.problem.op == Op::avg && plan_.choice.codec.lossy();
+  if ((!arithmetic_.wide() || rescales) && scratch_ == nullptr) {
     scratch_ = pool_.acquire(plan_.buffer_bytes);
     if (scratch_ == nullptr) return {Code::no_memory, "no memory for a staging buffer"};
   }
@@ -163,7 +164,7 @@ void Execution::begin_tile(std::uint32_t slot) noexcept {
     tile.frames[i] = {};
     tile.frames[i].uses = program.frame_uses[i];
   }
-  for (std::uint32_t i = 0; i < program.values; ++i) tile.values[i] = {nullptr, program.value_uses[i]};
+  for (std::uint32_t i = 0; i < program.values; ++i) tile.values[i] = {nullptr, 0, program.value_uses[i]};
   for (auto it = program.roots.rbegin(); it != program.roots.rend(); ++it) ready_.push_back({slot, *it});
 
   // Nobody sends the empty parts of the last tiles.
@@ -240,7 +241,8 @@ bool Execution::receive(Tile& tile, std::uint32_t slot, std::uint32_t step_index
                        header.source, header.tile, header.elements, message.payload_bytes, place.n));
     return false;
   }
-  tile.frames[step.out.index].view = {message.payload, message.payload_bytes, arithmetic_.wire_form(step.content)};
+  tile.frames[step.out.index].view = {message.payload, message.payload_bytes, arithmetic_.wire_form(step.content),
+                                      header.scale};
   complete(slot, step_index);
   return true;
 }

@@ -90,6 +90,7 @@ class Execution {
   };
   struct Value {
     std::byte* buffer = nullptr;
+    int scale = 0;
     std::uint16_t uses = 0;
   };
   struct Tile {

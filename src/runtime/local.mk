@@ -15,6 +15,8 @@ libwring_core_la_SOURCES += \
   %D%/execution.hpp \
   %D%/float16.cpp \
   %D%/float16.hpp \
+  %D%/integer.cpp \
+  %D%/integer.hpp \
   %D%/process.cpp \
   %D%/process.hpp \
   %D%/runtime.hpp \

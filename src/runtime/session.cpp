@@ -3,6 +3,7 @@
 #include "runtime/session.hpp"
 
 #include <cinttypes>
+#include <cstdio>
 #include <cstring>
 
 #include "base/log.hpp"
@@ -39,8 +40,8 @@ Session::~Session() {
 }
 
 Status Session::start(Execution& execution, const void* send, void* recv, OpaqueReduce opaque) noexcept {
+  announce_empty_calls();
   const std::uint32_t start = next_start_++;
-  empty_calls_ <<= 1;
   active_ = &execution;
   if (Status status = execution.begin(send, recv, start, opaque); status.is_error()) {
     execution.abandon(status);
@@ -48,11 +49,11 @@ Status Session::start(Execution& execution, const void* send, void* recv, Opaque
     return {};  // reported by finish, when all others know
   }
   for (std::size_t i = 0; i < future_aborts_.size();) {
-    const FutureAbort abort = future_aborts_[i];
-    if (ahead(start, abort.start) <= 0) {
+    const Notice& notice = future_aborts_[i];
+    if (ahead(start, notice.first) <= 0 && ahead(start, notice.last) >= 0) execution.abandon(status_of(notice));
+    if (ahead(start, notice.last) <= 0) {
       future_aborts_[i] = future_aborts_.back();
       future_aborts_.pop_back();
-      if (abort.start == start) execution.abandon(status_of(abort.notice));
     } else {
       ++i;
     }
@@ -71,30 +72,39 @@ Status Session::start(Execution& execution, const void* send, void* recv, Opaque
 }
 
 void Session::start_empty() noexcept {
-  ++next_start_;
-  empty_calls_ = empty_calls_ << 1 | 1;
+  if (empty_count_++ == 0) empty_first_ = next_start_;
+  const std::uint32_t start = next_start_++;
+  bool wanted = false;  // somebody takes this call for one with elements
   for (std::size_t i = 0; i < future_.size();) {
-    if (ahead(next_start_ - 1, future_[i].header.start) > 0) {
+    if (ahead(start, future_[i].header.start) > 0) {
       ++i;
       continue;
     }
-    answer_stale(future_[i].header);
+    wanted = true;
     channel_->release(future_[i].message.handle);
     future_[i] = future_.back();
     future_.pop_back();
   }
+  if (wanted) announce_empty_calls();
+}
+
+void Session::announce_empty_calls() noexcept {
+  if (empty_count_ == 0) return;
+  const Status why = fail(Code::mismatch, 0, "mismatched calls: count 0 on rank %d", rank_);
+  tell_all(why, empty_first_, empty_first_ + empty_count_ - 1, true);
+  empty_count_ = 0;
 }
 
 bool Session::progress() noexcept {
   const bool moved = channel_->progress();
   if (active_ != nullptr) active_->advance();
-  if (notice_next_ < notice_end_) push_notice();
+  push_notices();
   return moved;
 }
 
 bool Session::done() noexcept {
   if (active_ == nullptr || !active_->finished()) return false;
-  if (notice_next_ < notice_end_ || notice_pending_ > 0) return false;
+  if (!notices_.empty()) return false;
   return !channel_->flush().again();
 }
 
@@ -107,7 +117,7 @@ Status Session::finish() noexcept {
 void Session::fail_all(Status why) noexcept {
   if (active_ == nullptr) return;
   active_->abandon(why);
-  begin_notice(why, active_->header(), -1);
+  tell_all(why, active_->header().start, active_->header().start, false);
 }
 
 // --- frames in --------------------------------------------------------------------------------------
@@ -144,7 +154,7 @@ bool Session::on_data(const codec::FrameHeader& header, const transport::Message
   }
   if (distance < 0 || active_ == nullptr) {
     ++dropped_;
-    answer_stale(header);
+    if (empty_count_ > 0 && ahead(empty_first_, header.start) >= 0) announce_empty_calls();
     return false;
   }
   if (active_->failed()) {
@@ -159,21 +169,9 @@ bool Session::on_data(const codec::FrameHeader& header, const transport::Message
   const bool kept = active_->deliver(header, message);
   if (active_->failed()) {
     log(LogLevel::error, "%s", active_->why().what());
-    begin_notice(active_->why(), active_->header(), -1);
+    tell_all(active_->why(), header.start, header.start, false);
   }
   return kept;
-}
-
-void Session::answer_stale(const codec::FrameHeader& header) noexcept {
-  // A peer still waits in a call that is over here. The only one that ends without hearing from all
-  // others is the call without elements.
-  const std::int32_t back = ahead(header.start, next_start_ - 1);
-  if (back < 0 || back > 63 || (empty_calls_ >> back & 1) == 0 || notice_next_ < notice_end_) return;
-  const Status why = fail(Code::mismatch, 0, "mismatched calls: count 0 on rank %d, %" PRIu64 " on rank %u", rank_,
-                          header.count, header.source);
-  log(LogLevel::error, "%s", why.what());
-  codec::FrameHeader call = header;
-  begin_notice(why, call, static_cast<int>(header.source));
 }
 
 Status Session::compare(const codec::FrameHeader& theirs) const noexcept {
@@ -209,7 +207,8 @@ Status Session::compare(const codec::FrameHeader& theirs) const noexcept {
 
 void Session::on_sent(std::uint64_t token, Status status) noexcept {
   if (token == kNoticeToken) {
-    --notice_pending_;
+    --notices_pending_;
+    push_notices();
   } else if (active_ != nullptr && token >> 63 == 0) {  // others are of decorators, for copies of theirs
     const bool failed = active_->failed();
     active_->sent(token, status);
@@ -225,56 +224,68 @@ void Session::on_peer_failed(int peer, Status status) noexcept {
 
 // --- notices ----------------------------------------------------------------------------------------
 
-void Session::begin_notice(Status why, const codec::FrameHeader& call, int only_peer) noexcept {
-  if (notice_next_ < notice_end_ || notice_pending_ > 0) return;
-  notice_.code = static_cast<std::uint32_t>(why.code());
-  std::memset(notice_.text, 0, sizeof notice_.text);
-  std::strncpy(notice_.text, why.what(), sizeof notice_.text - 1);
-  notice_header_ = call;
-  notice_header_.kind = codec::FrameKind::abort;
-  notice_header_.context = context_;
-  notice_header_.source = static_cast<std::uint32_t>(rank_);
-  notice_header_.elements = 0;
-  notice_header_.payload_bytes = sizeof notice_;
-  notice_next_ = only_peer >= 0 ? only_peer : 0;
-  notice_end_ = only_peer >= 0 ? only_peer + 1 : size_;
-  push_notice();
-}
-
-void Session::push_notice() noexcept {
-  const auto* payload = reinterpret_cast<const std::byte*>(&notice_);
-  alignas(8) std::byte bytes[codec::kHeaderBytes];
-  codec::pack(notice_header_, checksum_, {payload, sizeof notice_}, bytes);
-  for (; notice_next_ < notice_end_; ++notice_next_) {
-    if (notice_next_ == rank_) continue;
-    switch (channel_->send(notice_next_, bytes, payload, sizeof notice_, kNoticeToken)) {
-      case transport::Sent::again: return;
-      case transport::Sent::pending: ++notice_pending_; break;
-      case transport::Sent::done:
-      case transport::Sent::failed: break;  // whoever cannot be reached cannot be told
-    }
+void Session::tell_all(Status why, std::uint32_t first, std::uint32_t last, bool empty) noexcept {
+  try {
+    OutgoingNotice& out = notices_.emplace_back();
+    out.notice = {.code = static_cast<std::uint32_t>(why.code()), .first = first, .last = last, .empty = empty, .text = {}};
+    std::strncpy(out.notice.text, why.what(), sizeof out.notice.text - 1);
+    if (active_ != nullptr) out.header = active_->header();
+    out.header.kind = codec::FrameKind::abort;
+    out.header.context = context_;
+    out.header.source = static_cast<std::uint32_t>(rank_);
+    out.header.start = last;
+    out.header.payload_bytes = sizeof out.notice;
+  } catch (...) {  // no memory: the others will have to wait for their time-out
+    return;
   }
+  push_notices();
 }
 
-void Session::on_abort(const codec::FrameHeader& header, const transport::Message& message) noexcept {
+void Session::push_notices() noexcept {
+  if (notices_.empty()) return;
+  bool all = true;
+  for (OutgoingNotice& out : notices_) {
+    const auto* payload = reinterpret_cast<const std::byte*>(&out.notice);
+    alignas(8) std::byte bytes[codec::kHeaderBytes];
+    codec::pack(out.header, checksum_, {payload, sizeof out.notice}, bytes);
+    bool again = false;
+    for (; out.next < size_ && !again; out.next += again ? 0 : 1) {
+      if (out.next == rank_) continue;
+      switch (channel_->send(out.next, bytes, payload, sizeof out.notice, kNoticeToken)) {
+        case transport::Sent::again: again = true; break;
+        case transport::Sent::pending: ++notices_pending_; break;
+        case transport::Sent::done:
+        case transport::Sent::failed: break;  // whoever cannot be reached cannot be told
+      }
+    }
+    all = all && out.next == size_;
+  }
+  if (all && notices_pending_ == 0) notices_.clear();
+}
+
+void Session::on_abort(const codec::FrameHeader&, const transport::Message& message) noexcept {
   Notice notice;
   if (message.payload_bytes != sizeof notice) return;
   std::memcpy(&notice, message.payload, sizeof notice);
   notice.text[sizeof notice.text - 1] = '\0';
-  const std::int32_t distance = ahead(next_start_ - 1, header.start);
-  if (distance == 0 && active_ != nullptr && !active_->failed()) {
-    active_->abandon(status_of(notice));
-  } else if (distance > 0) {
-    try {
-      future_aborts_.push_back({header.start, notice});
-    } catch (...) {
-      ++dropped_;
-    }
+  const std::uint32_t current = next_start_ - 1;
+  const bool mine = ahead(notice.first, current) >= 0 && ahead(current, notice.last) >= 0;
+  if (mine && active_ != nullptr && !active_->failed()) active_->abandon(status_of(notice));
+  if (ahead(current, notice.last) <= 0) return;
+  try {
+    future_aborts_.push_back(notice);
+  } catch (...) {
+    ++dropped_;
   }
 }
 
 Status Session::status_of(const Notice& notice) noexcept {
-  std::memcpy(text_, notice.text, sizeof text_);
+  if (notice.empty != 0 && active_ != nullptr) {
+    std::snprintf(text_, sizeof text_, "%s, %" PRIu64 " on rank %d", notice.text, active_->header().count, rank_);
+    log(LogLevel::error, "%s", text_);
+  } else {
+    std::snprintf(text_, sizeof text_, "%s", notice.text);
+  }
   const auto code = notice.code > static_cast<std::uint32_t>(Code::again) &&
                             notice.code <= static_cast<std::uint32_t>(Code::internal)
                         ? static_cast<Code>(notice.code)

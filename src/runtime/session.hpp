@@ -6,10 +6,15 @@
 // running call go to its execution; of a later one they wait; of an earlier one they are dropped. A
 // frame that disagrees ends the call with an error that names both values and both ranks, and the rank
 // that found it tells all others, so that all fail together and the next call starts clean.
+//
+// A call without elements is over at once, without a word to anybody, as it costs nothing in MPI. A rank
+// that made one says so to all when it next has something to say, or leaves: whoever took that call for
+// one with elements then stops waiting.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -33,6 +38,8 @@ class Session final : public transport::Sink {
   Status start(Execution& execution, const void* send, void* recv, OpaqueReduce opaque) noexcept;
   /// The next call is one with zero elements, which is over at once.
   void start_empty() noexcept;
+  /// Tells all ranks of calls without elements that they have not been told of.
+  void announce_empty_calls() noexcept;
   /// Moves things on, without blocking; whether anything happened.
   bool progress() noexcept;
   /// Whether the running call is over and everything sent has left this process.
@@ -56,22 +63,24 @@ class Session final : public transport::Sink {
 
  private:
   static constexpr std::size_t kTextBytes = 480;
-  /// Payload of an abort frame.
+  /// Payload of an abort frame: calls first to last are over, with this error.
   struct Notice {
     std::uint32_t code;
+    std::uint32_t first, last;
+    std::uint32_t empty;  ///< 1: they had no elements on the sender; the receiver adds its own count
     char text[kTextBytes];
   };
-  struct FutureAbort {
-    std::uint32_t start;
+  struct OutgoingNotice {
     Notice notice;
+    codec::FrameHeader header;
+    int next = 0;  ///< peer to be told next
   };
 
   bool on_data(const codec::FrameHeader& header, const transport::Message& message) noexcept;
   void on_abort(const codec::FrameHeader& header, const transport::Message& message) noexcept;
-  void answer_stale(const codec::FrameHeader& header) noexcept;
   Status compare(const codec::FrameHeader& theirs) const noexcept;
-  void begin_notice(Status why, const codec::FrameHeader& call, int only_peer) noexcept;
-  void push_notice() noexcept;
+  void tell_all(Status why, std::uint32_t first, std::uint32_t last, bool empty) noexcept;
+  void push_notices() noexcept;
   Status status_of(const Notice& notice) noexcept;
 
   const int rank_, size_;
@@ -80,17 +89,14 @@ class Session final : public transport::Sink {
   std::unique_ptr<transport::Channel> channel_;
   Execution* active_ = nullptr;
   std::uint32_t next_start_ = 0;   ///< number of the next call
-  std::uint64_t empty_calls_ = 0;  ///< bit i: call next_start_ - 1 - i had no elements
+  std::uint32_t empty_first_ = 0, empty_count_ = 0;  ///< calls without elements, not announced yet
   std::uint64_t arrivals_ = 0, dropped_ = 0;
   std::vector<EarlyFrame> future_;
-  std::vector<FutureAbort> future_aborts_;
+  std::vector<Notice> future_aborts_;
 
-  // The notice being sent, one at a time.
-  Notice notice_{};
-  codec::FrameHeader notice_header_;
-  int notice_next_ = 0, notice_end_ = 0;  ///< peers still to be told: [next, end)
-  int notice_pending_ = 0;
-  char text_[kTextBytes] = {};            ///< of a Status made from a notice
+  std::deque<OutgoingNotice> notices_;  ///< not wholly sent; their memory is in use until then
+  int notices_pending_ = 0;
+  char text_[kTextBytes + 64] = {};  ///< of a Status made from a notice
 };
 
 }  // namespace wring::runtime

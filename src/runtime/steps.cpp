@@ -33,10 +33,10 @@ View Execution::view_of(const Tile& tile, const Operand& o, Arithmetic::Place pl
   switch (o.kind) {
     case Operand::Kind::own: {
       const std::size_t each = plan_.problem.element_bytes;
-      return {send_ + place.first * each, place.n * each, arithmetic_.wide() ? Form::real : Form::typed};
+      return {send_ + place.first * each, place.n * each, arithmetic_.wide() ? Form::real : Form::typed, 0};
     }
     case Operand::Kind::value:
-      return {tile.values[o.index].buffer, arithmetic_.real_bytes(place.n), Form::real};
+      return {tile.values[o.index].buffer, arithmetic_.real_bytes(place.n), Form::real, tile.values[o.index].scale};
     case Operand::Kind::frame: return tile.frames[o.index].view;
     case Operand::Kind::none: break;
   }
@@ -61,9 +61,10 @@ Execution::Ran Execution::run_encode(Tile& tile, const Step& step, Arithmetic::P
   frame.owner = Frame::Owner::buffer;
   env_.rank = step.key;
   env_.step = step.out.ranks;
-  const std::size_t bytes =
-      arithmetic_.encode(env_, view_of(tile, step.a, place), place, scratch_, frame.buffer);
-  frame.view = {frame.buffer, bytes, Form::encoded};
+  int scale = 0;
+  const std::size_t bytes = arithmetic_.encode(env_, view_of(tile, step.a, place), step.a.ranks, place, scratch_,
+                                               frame.buffer, scale);
+  frame.view = {frame.buffer, bytes, Form::encoded, scale};
   drop(tile, step.a);
   settle(tile, frame);
   return Ran::done;
@@ -77,6 +78,7 @@ Execution::Ran Execution::run_send(std::uint32_t slot, std::uint32_t step_index)
   header.tile = tile.index;
   header.label = step.label;
   header.content = step.content;
+  header.scale = static_cast<std::uint8_t>(view.scale);
   header.elements = static_cast<std::uint32_t>(place_of(tile.index, step.slice).n);
   header.payload_bytes = static_cast<std::uint32_t>(view.bytes);
   alignas(8) std::byte bytes[codec::kHeaderBytes];
@@ -98,23 +100,25 @@ Execution::Ran Execution::run_send(std::uint32_t slot, std::uint32_t step_index)
 }
 
 Execution::Ran Execution::run_combine(Tile& tile, const Step& step, Arithmetic::Place place) noexcept {
-  // A partial sum that nobody else reads is added to in place. Opaque reduction works on b's memory.
+  // A partial sum that nobody else reads is added to in place. Opaque reduction works on b's memory; an
+  // average may have to be added once more, with another scale.
   std::byte* out = nullptr;
   for (const Operand& o : {step.a, step.b}) {
     if (o.kind == Operand::Kind::value && tile.values[o.index].uses == 1 &&
-        (o == step.b || plan_.problem.encodable())) {
+        plan_.problem.op != Op::avg && (o == step.b || plan_.problem.encodable())) {
       out = tile.values[o.index].buffer;
     }
   }
   const bool in_place = out != nullptr;
   if (!in_place) out = take_buffer(true);
   if (out == nullptr) return give_up({Code::no_memory, "no memory for a staging buffer"});
-  const Status status = arithmetic_.combine(view_of(tile, step.a, place), step.a.ranks,
-                                            view_of(tile, step.b, place), step.b.ranks, place, out);
+  int scale = 0;
+  const Status status = arithmetic_.combine(view_of(tile, step.a, place), view_of(tile, step.b, place),
+                                            step.out.ranks, place, out, scale);
   if (in_place) {
     for (const Operand& o : {step.a, step.b}) {
       if (o.kind == Operand::Kind::value && tile.values[o.index].buffer == out) {
-        tile.values[o.index] = {nullptr, 0};
+        tile.values[o.index] = {};
       } else {
         drop(tile, o);
       }
@@ -124,6 +128,7 @@ Execution::Ran Execution::run_combine(Tile& tile, const Step& step, Arithmetic::
     drop(tile, step.b);
   }
   tile.values[step.out.index].buffer = out;
+  tile.values[step.out.index].scale = scale;
   if (status.is_error()) return give_up(status);
   return Ran::done;
 }
@@ -136,19 +141,22 @@ Execution::Ran Execution::run_publish(Tile& tile, const Step& step, Arithmetic::
     if (frame.buffer == nullptr) return Ran::starved;
     frame.owner = Frame::Owner::buffer;
   }
-  std::byte* values = tile.values[step.a.index].buffer;
+  const Value& sum = tile.values[step.a.index];
+  std::byte* values = sum.buffer;
   std::byte* result = result_at(place);
-  arithmetic_.finish(values, place);
+  arithmetic_.finish(values, sum.scale, place);
   Status status;
   if (encoded) {
     env_.rank = step.key;
     env_.step = step.a.ranks;
-    const View sum{values, arithmetic_.real_bytes(place.n), Form::real};
-    frame.view = {frame.buffer, arithmetic_.encode(env_, sum, place, scratch_, frame.buffer), Form::encoded};
+    const View finished{values, arithmetic_.real_bytes(place.n), Form::real, 0, true};
+    int scale = 0;
+    const std::size_t bytes = arithmetic_.encode(env_, finished, step.a.ranks, place, scratch_, frame.buffer, scale);
+    frame.view = {frame.buffer, bytes, Form::encoded, 0};
     status = arithmetic_.store(frame.view, place, scratch_, result);
   } else {
     arithmetic_.narrow(values, place, result);
-    frame.view = {result, place.n * plan_.problem.element_bytes, arithmetic_.wire_form(step.content)};
+    frame.view = {result, place.n * plan_.problem.element_bytes, arithmetic_.wire_form(step.content), 0};
   }
   drop(tile, step.a);
   settle(tile, frame);
@@ -157,9 +165,9 @@ Execution::Ran Execution::run_publish(Tile& tile, const Step& step, Arithmetic::
 }
 
 Execution::Ran Execution::run_keep(Tile& tile, const Step& step, Arithmetic::Place place) noexcept {
-  std::byte* values = tile.values[step.a.index].buffer;
-  arithmetic_.finish(values, place);
-  arithmetic_.narrow(values, place, result_at(place));
+  const Value& sum = tile.values[step.a.index];
+  arithmetic_.finish(sum.buffer, sum.scale, place);
+  arithmetic_.narrow(sum.buffer, place, result_at(place));
   drop(tile, step.a);
   return Ran::done;
 }

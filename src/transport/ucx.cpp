@@ -49,7 +49,10 @@ Status open(Bootstrap& boot, Sink& sink, std::unique_ptr<Channel>& out) noexcept
     peers[rank] =
         worker.peer(cards[rank].uid, &addresses[rank * longest], cards[rank].address_bytes);
   }
-  out = std::make_unique<UcxChannel>(worker, sink, boot.context(), std::move(peers));
+  auto channel = std::make_unique<UcxChannel>(worker, sink, boot.context(), std::move(peers));
+  // Nobody sends before everybody's context is known: another thread may be receiving already.
+  WRING_TRY(boot.agree({}));
+  out = std::move(channel);
   return {};
 }
 
