@@ -2,6 +2,7 @@
 # local.mk - pages that are installed with the library.
 dist_doc_DATA += \
   %D%/adding-a-codec.md \
+  %D%/adding-a-transport.md \
   %D%/adding-an-algorithm.md \
   %D%/architecture.md \
   %D%/codecs.md \
