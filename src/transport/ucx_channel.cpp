@@ -13,6 +13,8 @@
 // list of pieces (UCP_DATATYPE_IOV) never go "short", and by UCX's own thresholds always as zero
 // copy, so that is how payloads are given to tcp.
 //
+// UCX_RNDV_THRESH does not count: a rendezvous completes before its last message has left.
+//
 // The first frame to any peer goes that way too: an endpoint that has only sent "short" is left out
 // of UCX's keepalive, and in shared memory nothing else notices a dead peer (seen with UCX 1.13).
 #include "transport/ucx_channel.hpp"
@@ -66,7 +68,6 @@ Sent UcxChannel::send(int rank, const std::byte* header, const void* payload, st
   op->peer = &peer;
   op->token = token;
   std::size_t header_bytes = kHeaderBytes;
-  const bool eager = bytes == 0 || worker_.eager_only();
   if (bytes == 0) {
     payload = kNothing;
     bytes = sizeof kNothing;
@@ -77,7 +78,7 @@ Sent UcxChannel::send(int rank, const std::byte* header, const void* payload, st
   ucp_request_param_t param;
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                        UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-  param.flags = eager ? UCP_AM_SEND_FLAG_EAGER : 0;
+  param.flags = UCP_AM_SEND_FLAG_EAGER;
   param.cb.send = on_sent;
   param.user_data = op;
   param.memory_type = UCS_MEMORY_TYPE_HOST;

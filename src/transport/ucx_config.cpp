@@ -121,8 +121,6 @@ Status make_context(ucp_context_h& out) noexcept {
   return {};
 }
 
-bool rendezvous_wanted() noexcept { return std::getenv("UCX_RNDV_THRESH") != nullptr; }
-
 /// Looks for a line such as
 /// "#  lane[0]:  3:sysv/memory.0 md[2]  -> md[2]/sysv/sysdev[255] am am_bw#0 keepalive".
 bool uses_tcp(ucp_ep_h endpoint) noexcept {

@@ -13,10 +13,6 @@ Status ucx_error(const char* what, ucs_status_t status) noexcept;
 /// Makes a context with our defaults, which UCX_ variables of the environment override.
 Status make_context(ucp_context_h& out) noexcept;
 
-/// Whether messages larger than the threshold that the user set go by rendezvous; else all are
-/// eager.
-bool rendezvous_wanted() noexcept;
-
 /// Whether active messages of the endpoint go over tcp, or that cannot be told.
 bool uses_tcp(ucp_ep_h endpoint) noexcept;
 

@@ -6,7 +6,7 @@
 //   UCX's own memory, whether it keeps the frame or not.
 // - passing (tcp): ends with the callback. The sink may keep what it is shown, so it is shown a
 //   copy. At 5 Gbit/s that makes no difference to the time or the processor's load.
-// - announced (rendezvous, only if the user set UCX_RNDV_THRESH): fetched into a buffer of ours.
+// - announced (rendezvous, which our senders do not ask for): fetched into a buffer of ours.
 // A lasting payload that is not aligned to 8 bytes is copied too.
 // The frame header always moves to the receipt: UCX promises it only during the callback.
 #include <cstring>

@@ -33,7 +33,6 @@ Worker& Worker::instance() noexcept {
 Status Worker::start() noexcept {
   if (running()) return {};
   Status status = make_context(context_);
-  eager_only_ = !rendezvous_wanted();
   if (status.ok()) status = create_worker();
   if (!status.ok()) destroy();
   return status;

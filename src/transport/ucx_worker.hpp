@@ -78,7 +78,6 @@ class Worker {
   std::uint64_t uid() const noexcept { return uid_; }
   const std::vector<std::byte>& address() const noexcept { return address_; }
   ucp_worker_h handle() const noexcept { return worker_; }
-  bool eager_only() const noexcept { return eager_only_; }
 
   /// The peer of that uid, made if it is new.
   Peer* peer(std::uint64_t uid, const std::byte* address, std::size_t bytes);
@@ -125,7 +124,6 @@ class Worker {
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
   std::uint64_t uid_ = 0;
-  bool eager_only_ = true;
   bool any_failed_ = false;
   std::atomic<bool> want_arm_{false};
   std::atomic<bool> armed_{false};

@@ -387,19 +387,23 @@ void check_flush(MPI_Comm comm) {
   leave(comm, node);
 }
 
-long resident_kib() {
-  long pages = 0, resident = 0;
-  if (std::FILE* f = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(f, "%ld %ld", &pages, &resident) != 2) resident = 0;
+/// Memory of this process's own: UCX's shared memory is in use bit by bit, and does not count.
+long own_kib() {
+  long kib = 0;
+  if (std::FILE* f = std::fopen("/proc/self/status", "r")) {
+    char line[256];
+    while (std::fgets(line, sizeof line, f)) (void)std::sscanf(line, "RssAnon: %ld", &kib);
     std::fclose(f);
   }
-  return resident * (sysconf(_SC_PAGESIZE) / 1024);
+  return kib;
 }
 
 void check_open_close(MPI_Comm comm) {
+  // MPICH's collectives take long where ranks outnumber the cores.
+  const int channels = g_size <= 4 ? 200 : 80;
   long early = 0;
-  for (int i = 0; i < 200 && g_ok; ++i) {
-    if (i == 50) early = resident_kib();
+  for (int i = 0; i < channels && g_ok; ++i) {
+    if (i == 50) early = own_kib();
     Node node(comm);
     if (!node.open()) return;
     for (int peer = 0; peer < g_size; ++peer) {
@@ -408,8 +412,10 @@ void check_open_close(MPI_Comm comm) {
     node.until([&] { return node.idle() && node.total == g_size - 1; });
     leave(comm, node);
   }
-  const long grown = resident_kib() - early;
-  if (grown > 2048) complain("memory grew by %ld KiB from the 50th to the 200th channel", grown);
+  [[maybe_unused]] const long grown = own_kib() - early;
+#ifndef __SANITIZE_ADDRESS__  // it keeps what is freed
+  if (grown > 2048) complain("memory grew by %ld KiB after the 50th channel", grown);
+#endif
 }
 
 void check_send_from_callback(MPI_Comm comm) {
@@ -494,7 +500,7 @@ int main(int argc, char** argv) {
   failures +=
       run("frames of an unknown context are dropped and counted", check_unknown_context, comm);
   failures += run("flushed frames arrive without progress", check_flush, comm);
-  failures += run("200 channels opened and closed without growth", check_open_close, comm);
+  failures += run("channels opened and closed without growth", check_open_close, comm);
   failures += run("sends from within on_message", check_send_from_callback, comm);
   failures += run("wait() wakes up", check_wait, comm);
   if (g_rank == 0) std::printf("%s\n", g_transport->describe());
