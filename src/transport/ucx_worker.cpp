@@ -32,9 +32,13 @@ Worker& Worker::instance() noexcept {
 
 Status Worker::start() noexcept {
   if (running()) return {};
+  // Once is enough: UCX says on stderr why it cannot.
+  if (unusable_) return {Code::transport_error, "ucx: could not be started before"};
   Status status = make_context(context_);
   if (status.ok()) status = create_worker();
-  if (!status.ok()) destroy();
+  if (status.ok()) return {};
+  unusable_ = true;
+  destroy();
   return status;
 }
 

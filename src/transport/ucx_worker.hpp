@@ -124,7 +124,8 @@ class Worker {
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
   std::uint64_t uid_ = 0;
-  bool any_failed_ = false;
+  bool unusable_ = false;    ///< it could not be started
+  bool any_failed_ = false;  ///< of the peers, and not yet reported
   std::atomic<bool> want_arm_{false};
   std::atomic<bool> armed_{false};
   std::uint64_t dropped_ = 0;
