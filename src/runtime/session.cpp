@@ -12,8 +12,9 @@ namespace wring::runtime {
 
 namespace {
 
-/// Token of a notice's sends; tokens of executions have the tile slot above bit 32.
-constexpr std::uint64_t kNoticeToken = ~std::uint64_t{0};
+/// Token of a notice's sends: whoever is told may have no reason to listen. Tokens of executions have the
+/// tile slot above bit 32.
+constexpr std::uint64_t kNoticeToken = transport::kCourtesy;
 
 /// Distance from call a to call b; call numbers wrap around.
 std::int32_t ahead(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(b - a); }
@@ -36,6 +37,10 @@ Session::Session(int rank, int size, std::uint64_t context, bool checksum)
 
 Session::~Session() {
   if (channel_ == nullptr) return;
+  if (notices_pending_ > 0) {
+    // A peer that never connected: the transport may read this memory as long as the process lives.
+    (void)new std::deque<OutgoingNotice>(std::move(notices_));
+  }
   for (const EarlyFrame& e : future_) channel_->release(e.message.handle);
 }
 
@@ -104,7 +109,7 @@ bool Session::progress() noexcept {
 
 bool Session::done() noexcept {
   if (active_ == nullptr || !active_->finished()) return false;
-  if (!notices_.empty()) return false;
+  if (!notices_.empty() && notices_.back().next < size_) return false;
   return !channel_->flush().again();
 }
 

@@ -48,6 +48,9 @@ class Session final : public transport::Sink {
   Status finish() noexcept;
   /// Ends the running call with an error, here and on all ranks.
   void fail_all(Status why) noexcept;
+  /// Notices that are still on their way.
+  bool telling() const noexcept { return notices_pending_ > 0; }
+  bool failed() const noexcept { return active_ != nullptr && active_->failed(); }
   bool sending() const noexcept { return active_ != nullptr && active_->sending(); }
   /// Counts what has come in, to notice that nothing does.
   std::uint64_t arrivals() const noexcept { return arrivals_; }

@@ -26,6 +26,9 @@ constexpr std::uint64_t kSmallBytes = 64 * 1024;
 /// Longest sleep: only to look at the clock for WRING_TIMEOUT, and in case a wake-up is lost.
 constexpr int kSleepMicroseconds = 1000;
 
+/// How long a call that failed tries to tell others.
+constexpr double kTellSeconds = 0.5;
+
 double now() noexcept {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -81,6 +84,13 @@ Status Communicator::wait_done(std::uint64_t bytes) noexcept {
     lock.unlock();
     channel.wait(kSleepMicroseconds, sending);
     lock.lock();
+  }
+  // Whoever must be told of an error should not have to wait for the next call; but nobody need listen.
+  if (session_->failed() && session_->telling()) {
+    for (const double limit = now() + kTellSeconds; session_->telling() && now() < limit;) {
+      if (!session_->progress()) sched_yield();
+      lock.yield();
+    }
   }
   return session_->finish();
 }

@@ -40,6 +40,7 @@ struct Buffer {
   std::size_t bytes = 0;
   int peer = 0;
   bool small = false;
+  bool courtesy = false;
 };
 
 /// The buffers of all channels. Never destroyed: channels may be closed late.
@@ -154,12 +155,13 @@ void MpiChannel::give_up(int peer, Status status) noexcept {
 }
 
 Sent MpiChannel::send(int peer, const std::byte* header, const void* payload, std::size_t bytes,
-                      std::uint64_t) noexcept {
+                      std::uint64_t token) noexcept {
   if (failed_[static_cast<std::size_t>(peer)]) return Sent::failed;
   if (sends_.full()) return Sent::again;
   Buffer* buffer = pools().get(kHeaderBytes + bytes);
   if (buffer == nullptr) return Sent::again;
   buffer->peer = peer;
+  buffer->courtesy = (token & kCourtesy) != 0;
   std::memcpy(buffer->memory, header, kHeaderBytes);
   if (bytes) std::memcpy(buffer->memory + kHeaderBytes, payload, bytes);
   MPI_Request request = MPI_REQUEST_NULL;
@@ -270,7 +272,8 @@ void MpiChannel::deliver(Buffer* buffer) noexcept {
 /// MPI delivers a message whose send is complete, whether or not this process calls MPI again.
 Status MpiChannel::flush() noexcept {
   advance(sends_, false);
-  return sends_.empty() ? Status{} : kAgain;
+  const auto owed = [](const Buffer* buffer) { return !buffer->courtesy; };
+  return std::none_of(sends_.buffers.begin(), sends_.buffers.end(), owed) ? Status{} : kAgain;
 }
 
 void MpiChannel::wait(int microseconds, bool) noexcept {

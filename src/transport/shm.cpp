@@ -4,9 +4,10 @@
 // Everything else goes through the channel underneath: large frames, other hosts, and small ones that
 // find their mailbox full. Frames may overtake each other, which transports are free to let happen.
 //
-// A reader about to sleep says so in its doorbell and then looks once more; a writer publishes a frame
-// and then looks at the doorbell. Whoever comes second sees the other, so no frame waits for a sleeper:
-// the writer wakes it with an empty frame through the channel underneath.
+// Nobody is woken for a frame in a mailbox: who sleeps looks again after a short while, which grows with
+// the time slept already. (A wake-up through the channel underneath would have to connect first, for
+// which the sleeper would have to be there still.)
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -15,16 +16,14 @@
 namespace wring::transport {
 namespace {
 
-/// First word of the header of a frame that only wakes: no frame of Wring's begins so.
-constexpr std::uint32_t kWakeMark = 0x454b4157;  // "WAKE"
-/// Token of such a frame; above those that sinks give out.
-constexpr std::uint64_t kWakeToken = ~std::uint64_t{0} - 2;
+/// Shortest sleep; each is twice the one before, up to what the caller allows.
+constexpr int kShortestSleep = 20;
 /// While mailboxes keep giving frames, the channel underneath is looked at every so many rounds.
 constexpr unsigned kRoundsBetween = 16;
 
-class ShmChannel final : public Channel, public Sink {
+class ShmChannel final : public Channel {
  public:
-  ShmChannel(std::unique_ptr<ShmWindow> window, Sink& sink, int size, std::uint64_t context)
+  ShmChannel(std::unique_ptr<ShmWindow> window, Sink& sink, int size)
       : window_(std::move(window)), sink_(sink), place_(static_cast<std::size_t>(size), kElsewhere), outgoing_(window_->ranks().size()),
         incoming_(window_->ranks().size()) {
     for (std::size_t i = 0; i < window_->ranks().size(); ++i) {
@@ -33,11 +32,7 @@ class ShmChannel final : public Channel, public Sink {
       outgoing_[i].box = &window_->mailbox(window_->me(), i);
       incoming_[i].box = &window_->mailbox(i, window_->me());
     }
-    std::memcpy(wake_, &kWakeMark, sizeof kWakeMark);
-    std::memcpy(wake_ + kContextOffset, &context, sizeof context);
   }
-  ~ShmChannel() override { inner_.reset(); }  // its callbacks need this object
-
   void attach(std::unique_ptr<Channel> inner) noexcept { inner_ = std::move(inner); }
 
   Sent send(int peer, const std::byte* header, const void* payload, std::size_t bytes,
@@ -54,8 +49,13 @@ class ShmChannel final : public Channel, public Sink {
     for (Incoming& in : incoming_) {
       if (in.box != nullptr) moved = take(in) || moved;
     }
-    if (moved && ++rounds_ % kRoundsBetween != 0) return true;
-    return inner_->progress() || moved;
+    if (moved && ++rounds_ % kRoundsBetween != 0) {
+      sleep_.store(kShortestSleep, std::memory_order_relaxed);
+      return true;
+    }
+    moved = inner_->progress() || moved;
+    if (moved) sleep_.store(kShortestSleep, std::memory_order_relaxed);
+    return moved;
   }
 
   void release(void* handle) noexcept override {
@@ -72,29 +72,15 @@ class ShmChannel final : public Channel, public Sink {
   Status flush() noexcept override { return inner_->flush(); }
 
   void wait(int microseconds, bool sending) noexcept override {
-    std::atomic<std::uint32_t>& asleep = window_->doorbell(window_->me()).asleep;
-    asleep.store(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    bool mail = false;
     for (const Incoming& in : incoming_) {
       if (in.box == nullptr) continue;
       const std::uint32_t next = in.next.load(std::memory_order_relaxed);
-      mail = mail || in.box->slots[next % kMailboxSlots].number.load(std::memory_order_relaxed) == next + 1;
+      if (in.box->slots[next % kMailboxSlots].number.load(std::memory_order_relaxed) == next + 1) return;
     }
-    if (!mail) inner_->wait(microseconds, sending);
-    asleep.store(0, std::memory_order_relaxed);
+    const int sleep = sleep_.load(std::memory_order_relaxed);
+    inner_->wait(std::min(microseconds, sleep), sending);
+    sleep_.store(std::min(2 * sleep, microseconds), std::memory_order_relaxed);
   }
-
-  // Sink of the channel underneath.
-  bool on_message(const Message& message) noexcept override {
-    std::uint32_t mark = 0;
-    std::memcpy(&mark, message.header, sizeof mark);
-    return mark == kWakeMark ? false : sink_.on_message(message);
-  }
-  void on_sent(std::uint64_t token, Status status) noexcept override {
-    if (token != kWakeToken) sink_.on_sent(token, status);
-  }
-  void on_peer_failed(int peer, Status status) noexcept override { sink_.on_peer_failed(peer, status); }
 
  private:
   static constexpr std::size_t kElsewhere = ~std::size_t{0};
@@ -122,11 +108,6 @@ class ShmChannel final : public Channel, public Sink {
     std::memcpy(slot.header, header, kHeaderBytes);
     if (bytes != 0) std::memcpy(slot.payload, payload, bytes);
     slot.number.store(++out.next, std::memory_order_release);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (window_->doorbell(at).asleep.load(std::memory_order_relaxed) != 0) {
-      // Refused or failed does not matter: sleepers wake by themselves after a while.
-      (void)inner_->send(window_->ranks()[at], wake_, nullptr, 0, kWakeToken);
-    }
     return true;
   }
 
@@ -166,7 +147,7 @@ class ShmChannel final : public Channel, public Sink {
   std::vector<Outgoing> outgoing_;
   std::vector<Incoming> incoming_;
   unsigned rounds_ = 0;
-  alignas(8) std::byte wake_[kHeaderBytes] = {};
+  std::atomic<int> sleep_{kShortestSleep};  ///< microseconds of the next sleep
 };
 
 }  // namespace
@@ -175,9 +156,9 @@ Status open_with_mailboxes(const Transport& transport, Bootstrap& boot, Sink& si
   std::unique_ptr<ShmWindow> window;
   WRING_TRY(ShmWindow::open(boot, window));
   if (window == nullptr) return transport.open(boot, sink, out);
-  auto shm = std::make_unique<ShmChannel>(std::move(window), sink, boot.size(), boot.context());
+  auto shm = std::make_unique<ShmChannel>(std::move(window), sink, boot.size());
   std::unique_ptr<Channel> inner;
-  WRING_TRY(transport.open(boot, *shm, inner));
+  WRING_TRY(transport.open(boot, sink, inner));
   shm->attach(std::move(inner));
   out = std::move(shm);
   return {};

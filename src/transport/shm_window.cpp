@@ -61,13 +61,11 @@ Status system_error(const char* what, const char* name) noexcept {
 
 std::size_t ShmWindow::bytes() const noexcept {
   const std::size_t n = ranks_.size();
-  return n * sizeof(Doorbell) + n * n * sizeof(Mailbox);
+  return n * n * sizeof(Mailbox);
 }
 
-Doorbell& ShmWindow::doorbell(std::size_t of) noexcept { return static_cast<Doorbell*>(memory_)[of]; }
-
 Mailbox& ShmWindow::mailbox(std::size_t from, std::size_t to) noexcept {
-  auto* mailboxes = reinterpret_cast<Mailbox*>(static_cast<std::byte*>(memory_) + ranks_.size() * sizeof(Doorbell));
+  auto* mailboxes = static_cast<Mailbox*>(memory_);
   return mailboxes[to * ranks_.size() + from];  // what one rank reads lies together
 }
 

@@ -31,11 +31,6 @@ struct Mailbox {
   MailSlot slots[kMailboxSlots];
 };
 
-/// Per rank: whether it sleeps, so that a writer knows that it must be woken.
-struct alignas(64) Doorbell {
-  std::atomic<std::uint32_t> asleep;
-};
-
 /// The mapped memory of the ranks of one host. All its mailboxes are zero at first.
 class ShmWindow {
  public:
@@ -51,7 +46,6 @@ class ShmWindow {
   /// Place of this rank in ranks().
   std::size_t me() const noexcept { return me_; }
   Mailbox& mailbox(std::size_t from, std::size_t to) noexcept;
-  Doorbell& doorbell(std::size_t of) noexcept;
 
  private:
   ShmWindow() = default;

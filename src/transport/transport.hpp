@@ -21,6 +21,10 @@ inline constexpr std::size_t kHeaderBytes = 64;
 /// Where in a header the 8-byte context stands; senders write it in host (little-endian) order.
 inline constexpr std::size_t kContextOffset = 8;
 
+/// Sends whose token has this bit are a courtesy: flush() does not wait for them. They are for peers that
+/// may have no reason to receive, whose answer a new connection would have to wait for.
+inline constexpr std::uint64_t kCourtesy = std::uint64_t{1} << 63;
+
 /// A received frame. header and payload are valid until on_message returns, or, if it was kept,
 /// until release(handle). payload is aligned to 8 bytes.
 struct Message {
@@ -65,8 +69,8 @@ class Channel {
   virtual bool progress() noexcept = 0;
   /// Gives a kept message back.
   virtual void release(void* handle) noexcept = 0;
-  /// ok once everything sent on this channel has left this process's buffers, so that it arrives
-  /// even if progress() is never called again; else again.
+  /// ok once everything sent on this channel, but courtesies, has left this process's buffers, so that it
+  /// arrives even if progress() is never called again; else again.
   virtual Status flush() noexcept = 0;
   /// Blocks until progress() may have something to do, or for at most microseconds. Called without
   /// the caller's lock. sending: own sends are incomplete.

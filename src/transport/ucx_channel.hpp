@@ -40,7 +40,7 @@ class UcxChannel final : public Channel {
   Sink& sink_;
   std::uint64_t context_;
   std::vector<Peer*> peers_;  ///< by rank; null for this rank
-  std::uint64_t unsent_ = 0;  ///< sends that UCX has not completed
+  std::uint64_t unsent_ = 0;  ///< sends that UCX has not completed, but courtesies
 };
 
 /// Gives back what a receipt holds, and the receipt.

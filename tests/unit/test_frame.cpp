@@ -133,8 +133,8 @@ TEST(FrameTest, FieldsOutOfRangeAreRefused) {
     unsigned value;
   };
   const Case cases[] = {{0, 0x58}, {3, 0},    {4, 0},  {4, 2},  {5, 0},  {5, 3},
-                        {7, 5},    {7, 0xff}, {16, 3}, {17, 3}, {19, 1}, {19, 2},
-                        {19, 3},   {52, 2},   {52, 4}, {55, 1}, {60, 1}, {63, 0x80}};
+                        {7, 5},    {7, 0xff}, {16, 3}, {17, 3}, {19, 1}, {19, 0x40},
+                        {19, 0x80},   {52, 2},   {52, 4}, {55, 1}, {60, 1}, {63, 0x80}};
   for (const auto& [at, value] : cases) {
     Bytes header = good;
     header[at] = static_cast<std::byte>(value);
@@ -164,7 +164,7 @@ TEST(FrameTest, NoiseIsRefusedOrRead) {
     const Status status = codec::unpack(header, false, payload, out);
     ASSERT_TRUE(status.ok() || status.code() == Code::corrupt_frame);
     if (status.ok()) {
-      EXPECT_EQ(packed(out, header[19] != std::byte{0}, payload), header);
+      EXPECT_EQ(packed(out, (header[19] & std::byte{1}) != std::byte{0}, payload), header);
     }
   }
 }
