@@ -8,4 +8,5 @@ dist_doc_DATA += \
   %D%/codecs.md \
   %D%/codestyle.md \
   %D%/environment.md \
+  %D%/performance.md \
   %D%/wire-format.md

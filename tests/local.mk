@@ -81,6 +81,7 @@ mpi_tests = \
   tests/mpi/test_threads.mpitest \
   tests/mpi/test_threads_mpi.mpitest \
   tests/mpi/test_traffic.mpitest \
+  tests/mpi/test_transport_mailboxes.mpitest \
   tests/mpi/test_transport_mpi.mpitest \
   tests/mpi/test_transport_ucx.mpitest \
   tests/mpi/test_values.mpitest \

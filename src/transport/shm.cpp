@@ -16,15 +16,15 @@
 namespace wring::transport {
 namespace {
 
-/// Shortest sleep; each is twice the one before, up to what the caller allows.
-constexpr int kShortestSleep = 20;
+/// Microseconds of the first sleep; each is twice the one before, up to the longest.
+constexpr int kShortestSleep = 20, kLongestSleep = 1000;
 /// While mailboxes keep giving frames, the channel underneath is looked at every so many rounds.
 constexpr unsigned kRoundsBetween = 16;
 
 class ShmChannel final : public Channel {
  public:
-  ShmChannel(std::unique_ptr<ShmWindow> window, Sink& sink, int size)
-      : window_(std::move(window)), sink_(sink), place_(static_cast<std::size_t>(size), kElsewhere), outgoing_(window_->ranks().size()),
+  ShmChannel(std::unique_ptr<ShmWindow> window, Sink& sink, int size, std::uint64_t context)
+      : window_(std::move(window)), sink_(sink), context_(context), place_(static_cast<std::size_t>(size), kElsewhere), outgoing_(window_->ranks().size()),
         incoming_(window_->ranks().size()) {
     for (std::size_t i = 0; i < window_->ranks().size(); ++i) {
       if (i == window_->me()) continue;
@@ -79,7 +79,7 @@ class ShmChannel final : public Channel {
     }
     const int sleep = sleep_.load(std::memory_order_relaxed);
     inner_->wait(std::min(microseconds, sleep), sending);
-    sleep_.store(std::min(2 * sleep, microseconds), std::memory_order_relaxed);
+    sleep_.store(std::min(2 * sleep, kLongestSleep), std::memory_order_relaxed);
   }
 
  private:
@@ -123,7 +123,10 @@ class ShmChannel final : public Channel {
       any = true;
       // A frame from memory that another process can write is no more to be trusted than one from a wire.
       const std::size_t bytes = slot.bytes <= kMailboxBytes ? slot.bytes : 0;
-      if (!sink_.on_message({slot.header, slot.payload, bytes, &slot})) in.held &= ~(1u << index);
+      std::uint64_t context = 0;
+      std::memcpy(&context, slot.header + kContextOffset, sizeof context);
+      const bool kept = context == context_ && sink_.on_message({slot.header, slot.payload, bytes, &slot});
+      if (!kept) in.held &= ~(1u << index);
     }
     if (any) give_back(in);
     return any;
@@ -142,6 +145,7 @@ class ShmChannel final : public Channel {
 
   std::unique_ptr<ShmWindow> window_;
   Sink& sink_;
+  const std::uint64_t context_;
   std::unique_ptr<Channel> inner_;
   std::vector<std::size_t> place_;  ///< rank -> place on this host
   std::vector<Outgoing> outgoing_;
@@ -156,7 +160,7 @@ Status open_with_mailboxes(const Transport& transport, Bootstrap& boot, Sink& si
   std::unique_ptr<ShmWindow> window;
   WRING_TRY(ShmWindow::open(boot, window));
   if (window == nullptr) return transport.open(boot, sink, out);
-  auto shm = std::make_unique<ShmChannel>(std::move(window), sink, boot.size());
+  auto shm = std::make_unique<ShmChannel>(std::move(window), sink, boot.size(), boot.context());
   std::unique_ptr<Channel> inner;
   WRING_TRY(transport.open(boot, sink, inner));
   shm->attach(std::move(inner));

@@ -38,6 +38,7 @@ constexpr int kFrames = 16;       // frames to each peer in the checks of many f
 int g_rank, g_size;
 bool g_ok;  // of the running check, on this rank
 const Transport* g_transport;
+bool g_mailboxes = false;  ///< small frames through shared memory
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -105,7 +106,8 @@ void fill_header(std::byte* header, std::uint64_t context, const Tag& tag) {
 class Node final : public Sink {
  public:
   explicit Node(MPI_Comm comm) : boot_(comm), got(static_cast<std::size_t>(g_size)) {
-    const Status status = g_transport->open(boot_, *this, channel_);
+    const Status status = g_mailboxes ? open_with_mailboxes(*g_transport, boot_, *this, channel_)
+                                      : g_transport->open(boot_, *this, channel_);
     if (!status.ok()) complain("open: %s", status.what());
   }
 
@@ -481,6 +483,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &g_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &g_size);
   const char* name = argc > 1 ? argv[1] : "mpi";
+  g_mailboxes = argc > 2 && std::strcmp(argv[2], "mailboxes") == 0;
   g_transport = wring::transport::find(name);
   if (g_transport == nullptr) {
     if (g_rank == 0) std::printf("SKIP this build has no transport \"%s\"\n", name);
