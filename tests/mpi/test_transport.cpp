@@ -351,6 +351,7 @@ void check_unknown_context(MPI_Comm comm) {
   Node node(comm);
   if (!node.open()) return;
   const long before = dropped();
+  const int counted = g_mailboxes ? 1 : 2;  // the small one is dropped by the mailbox, which tells nobody
   for (int peer = 0; peer < g_size; ++peer) {
     if (peer == g_rank) continue;
     node.post_to(~node.context(), peer, 10, 1, 0);
@@ -358,7 +359,7 @@ void check_unknown_context(MPI_Comm comm) {
     node.post(peer, 20, 3);
   }
   node.until([&] {
-    return node.idle() && node.total == g_size - 1 && dropped() == before + 2 * (g_size - 1);
+    return node.idle() && node.total == g_size - 1 && dropped() == before + counted * (g_size - 1);
   });
   leave(comm, node);
 }
