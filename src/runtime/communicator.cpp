@@ -132,6 +132,7 @@ Status Communicator::count_neighbours(transport::Bootstrap& boot) {
     CPU_OR(&processors, &processors, &seat.processors);
   }
   oversubscribed_ = here > CPU_COUNT(&processors);
+  one_host_ = here == size_;
   return {};
 }
 

@@ -104,6 +104,7 @@ class Communicator {
   MPI_Comm user_comm_;
   MPI_Comm own_comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
+  bool one_host_ = false;        ///< all ranks run on this host
   bool oversubscribed_ = false;  ///< more ranks on this host than processors
   std::uint64_t context_ = 0;
   std::string wanted_transport_;

@@ -18,6 +18,9 @@ namespace {
 /// sleeper wakes (some 5 us); a long one leaves the processor to whoever encodes or sends.
 constexpr int kSpinsSmall = 20000;
 constexpr int kSpinsLarge = 100;
+/// Between hosts an answer takes longer than a sleeper needs to wake, and the processor may be wanted: by
+/// the kernel that brings the frame, or by a rank of a neighbour that shares it.
+constexpr int kSpinsNetwork = 300;
 /// With more ranks than processors each poll first lets another rank run: to whoever is waited for, that
 /// is the fastest way, as sleeping and waking cost two switches and system calls more.
 constexpr int kYields = 500;
@@ -44,7 +47,7 @@ void relax() noexcept {
 }  // namespace
 
 Status Communicator::wait_done(std::uint64_t bytes) noexcept {
-  const int spins = oversubscribed_ ? kYields : bytes <= kSmallBytes ? kSpinsSmall : kSpinsLarge;
+  const int spins = oversubscribed_ ? kYields : bytes > kSmallBytes ? kSpinsLarge : one_host_ ? kSpinsSmall : kSpinsNetwork;
   const double timeout = config().timeout;
   double deadline = 0;
   std::uint64_t arrivals = 0;
