@@ -9,4 +9,5 @@ dist_doc_DATA += \
   %D%/codestyle.md \
   %D%/environment.md \
   %D%/performance.md \
+  %D%/train_fashion.png \
   %D%/wire-format.md
