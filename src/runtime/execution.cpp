@@ -76,16 +76,16 @@ Status Execution::begin(const void* send, void* recv, std::uint32_t start, Opaqu
   env_ = {.kernels = nullptr, .rank = 0, .step = 0, .start = start, .escapes = 0, .overflows = 0};
   counters_ = {.raw_bytes = plan_.raw_bytes, .wire_bytes = 0, .frames = 0, .escapes = 0, .overflows = 0};
   arithmetic_.set_opaque(opaque);
-  const bool rescales = plan_.problem.op == Op::avg && plan_.choice.codec.lossy();
-  if ((!arithmetic_.wide() || rescales) && scratch_ == nullptr) {
-    scratch_ = pool_.acquire(plan_.buffer_bytes);
-    if (scratch_ == nullptr) return {Code::no_memory, "no memory for a staging buffer"};
-  }
   running_ = true;
   failed_ = false;
   why_ = {};
   next_tile_ = 0;
   tiles_left_ = plan_.geometry.tiles;
+  const bool rescales = plan_.problem.op == Op::avg && plan_.choice.codec.lossy();
+  if ((!arithmetic_.wide() || rescales) && scratch_ == nullptr) {
+    scratch_ = pool_.acquire(plan_.buffer_bytes);
+    if (scratch_ == nullptr) return {Code::no_memory, "no memory for a staging buffer"};
+  }
   run_ready();
   return {};
 }
