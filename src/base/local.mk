@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # local.mk - files of the base room.
 libwring_core_la_SOURCES += \
+  %D%/clock.hpp \
   %D%/config.cpp \
   %D%/config.def \
   %D%/config.hpp \

@@ -3,13 +3,13 @@
 #include "runtime/communicator.hpp"
 
 #include <sched.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 
+#include "base/clock.hpp"
 #include "base/config.hpp"
 #include "base/log.hpp"
 #include "runtime/bootstrap.hpp"
@@ -19,12 +19,6 @@ namespace {
 
 /// How long the end waits for ranks that have vanished.
 constexpr double kLeaveSeconds = 5;
-
-double now() noexcept {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 std::uint64_t mix(std::uint64_t h, std::uint64_t value) noexcept {
   h = (h ^ value) * 0x9e3779b97f4a7c15u;

@@ -122,7 +122,6 @@ class Execution {
   Ran run_store(Tile& tile, const algorithm::Step& step, Arithmetic::Place place) noexcept;
 
   View view_of(const Tile& tile, const algorithm::Operand& o, Arithmetic::Place place) const noexcept;
-  Frame& make_frame(Tile& tile, const algorithm::Step& step) noexcept;
   void settle(Tile& tile, Frame& frame) noexcept;  ///< releases a frame that nobody reads
   void drop(Tile& tile, const algorithm::Operand& o) noexcept;
   void drop_value(Tile& tile, std::uint32_t value) noexcept;

@@ -46,7 +46,7 @@ View Execution::view_of(const Tile& tile, const Operand& o, Arithmetic::Place pl
 // --- steps ------------------------------------------------------------------------------------------
 
 Execution::Ran Execution::run_encode(Tile& tile, const Step& step, Arithmetic::Place place) noexcept {
-  Frame& frame = make_frame(tile, step);
+  Frame& frame = tile.frames[step.out.index];
   if (arithmetic_.wire_form(step.content) != Form::encoded) {
     // Raw: the frame is what is there already. A value stays until the frame is gone.
     frame.view = view_of(tile, step.a, place);
@@ -134,7 +134,7 @@ Execution::Ran Execution::run_combine(Tile& tile, const Step& step, Arithmetic::
 }
 
 Execution::Ran Execution::run_publish(Tile& tile, const Step& step, Arithmetic::Place place) noexcept {
-  Frame& frame = make_frame(tile, step);
+  Frame& frame = tile.frames[step.out.index];
   const bool encoded = arithmetic_.wire_form(step.content) == Form::encoded;
   if (encoded) {
     frame.buffer = take_buffer(false);
@@ -181,10 +181,6 @@ Execution::Ran Execution::run_store(Tile& tile, const Step& step, Arithmetic::Pl
 }
 
 // --- who holds what ---------------------------------------------------------------------------------
-
-Execution::Frame& Execution::make_frame(Tile& tile, const Step& step) noexcept {
-  return tile.frames[step.out.index];
-}
 
 void Execution::drop(Tile& tile, const Operand& o) noexcept {
   if (o.kind == Operand::Kind::value) {

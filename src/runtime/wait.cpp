@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // wait.cpp - how a blocking call waits: spin a little where that pays, then sleep in the transport.
 #include <sched.h>
-#include <time.h>
 
+#include "base/clock.hpp"
 #include "base/config.hpp"
 #include "base/log.hpp"
 #include "runtime/communicator.hpp"
@@ -31,12 +31,6 @@ constexpr int kSleepMicroseconds = 1000;
 
 /// How long a call that failed tries to tell others.
 constexpr double kTellSeconds = 0.5;
-
-double now() noexcept {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 void relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)

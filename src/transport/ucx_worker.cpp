@@ -12,16 +12,13 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "transport/ucx_channel.hpp"
 #include "transport/ucx_config.hpp"
 
 namespace wring::transport::ucx_impl {
 namespace {
-
-double now() noexcept {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
