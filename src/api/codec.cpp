@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // codec.cpp - MPIX_Codec_*.
-#include <algorithm>
-#include <cstring>
-#include <string>
-
 #include "api/entry.hpp"
 #include "api/public.hpp"
+#include "api/text.hpp"
 #include "runtime/runtime.hpp"
 
 using wring::Arg;
@@ -17,16 +14,6 @@ using wring::runtime::CodecHandle;
 namespace {
 
 Status null_argument() { return {Code::invalid_arg, "an argument is null", static_cast<int>(Arg::other)}; }
-
-/// As MPI_Info_get_string: len is the size of buf before, the size needed with the terminator after.
-void copy_out(const std::string& text, char* buf, int* len) {
-  if (*len > 0) {
-    const std::size_t n = std::min(text.size(), static_cast<std::size_t>(*len) - 1);
-    std::memcpy(buf, text.data(), n);
-    buf[n] = '\0';
-  }
-  *len = static_cast<int>(text.size()) + 1;
-}
 
 }  // namespace
 
@@ -56,7 +43,7 @@ extern "C" int MPIX_Codec_to_string(MPIX_Codec codec, char* buf, int* len) {
     if (spec == nullptr) {
       return {Code::invalid_arg, "the codec is MPIX_CODEC_NULL, or was freed", static_cast<int>(Arg::other)};
     }
-    copy_out(wring::codec::to_string(*spec), buf, len);
+    wring::api::copy_out(wring::codec::to_string(*spec), buf, len);
     return {};
   });
 }

@@ -44,6 +44,7 @@ int class_of_argument(int detail) noexcept {
     case Arg::op: return MPI_ERR_OP;
     case Arg::buffer: return MPI_ERR_BUFFER;
     case Arg::info: return MPI_ERR_INFO_VALUE;
+    case Arg::request: return MPI_ERR_REQUEST;
     case Arg::other: break;
   }
   return MPI_ERR_ARG;
@@ -111,18 +112,22 @@ int code_with_text(Classes& c, int error_class, const char* function, const char
 
 }  // namespace
 
-int report(MPI_Comm comm, const char* function, Status status) noexcept {
-  if (status.code() == Code::mpi_error) return status.detail();  // MPI has called the handler
+int make_code(const char* function, Status status) noexcept {
+  if (status.code() == Code::mpi_error) return status.detail();
   Classes& c = classes();
-  if (status.code() == Code::not_initialized || runtime::check_mpi().is_error()) return class_of(c, status);
-  int code = MPI_ERR_INTERN;
   try {
     std::lock_guard lock(c.mutex);
     add_classes(c);
-    code = code_with_text(c, class_of(c, status), function, status.what());
+    return code_with_text(c, class_of(c, status), function, status.what());
   } catch (...) {
-    code = class_of(c, status);
+    return class_of(c, status);
   }
+}
+
+int report(MPI_Comm comm, const char* function, Status status) noexcept {
+  if (status.code() == Code::mpi_error) return status.detail();  // MPI has called the handler
+  if (status.code() == Code::not_initialized || runtime::check_mpi().is_error()) return class_of(classes(), status);
+  const int code = make_code(function, status);
   MPI_Comm_call_errhandler(comm == MPI_COMM_NULL ? MPI_COMM_SELF : comm, code);
   return code;
 }

@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <new>
+#include <type_traits>
 
 #include "base/status.hpp"
 
@@ -14,11 +15,14 @@ namespace wring::api {
 /// Turns a Status into an MPI error code with its own text, and calls the error handler of comm (of
 /// MPI_COMM_SELF if comm is MPI_COMM_NULL) unless MPI is not running.
 int report(MPI_Comm comm, const char* function, Status status) noexcept;
+/// The code alone, without calling an error handler.
+int make_code(const char* function, Status status) noexcept;
 
 /// Runs body, which returns a Status. Nothing that it throws passes the C boundary: this is the only
 /// try/catch on the way.
-template <class Body>
-int mpi_entry(MPI_Comm comm, const char* function, Body&& body) noexcept {
+/// comm: the communicator, or a function that returns it, called only after an error.
+template <class Comm, class Body>
+int mpi_entry(Comm&& comm, const char* function, Body&& body) noexcept {
   Status status;
   try {
     status = body();
@@ -29,7 +33,12 @@ int mpi_entry(MPI_Comm comm, const char* function, Body&& body) noexcept {
   } catch (...) {
     status = {Code::internal, "unexpected exception"};
   }
-  return status.is_error() ? report(comm, function, status) : MPI_SUCCESS;
+  if (!status.is_error()) return MPI_SUCCESS;
+  if constexpr (std::is_invocable_v<Comm>) {
+    return report(comm(), function, status);
+  } else {
+    return report(comm, function, status);
+  }
 }
 
 }  // namespace wring::api

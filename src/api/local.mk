@@ -6,5 +6,8 @@ libwring_core_la_SOURCES += \
   %D%/entry.cpp \
   %D%/entry.hpp \
   %D%/handles.cpp \
-  %D%/public.hpp
+  %D%/nonblocking.cpp \
+  %D%/plan.cpp \
+  %D%/public.hpp \
+  %D%/text.hpp
 EXTRA_DIST += %D%/README.md

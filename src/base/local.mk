@@ -6,6 +6,7 @@ libwring_core_la_SOURCES += \
   %D%/config.def \
   %D%/config.hpp \
   %D%/dtype.hpp \
+  %D%/handle_table.hpp \
   %D%/log.cpp \
   %D%/log.hpp \
   %D%/status.cpp \

@@ -25,7 +25,7 @@ enum class Code : std::uint8_t {
 };
 
 /// For invalid_arg: which argument, hence which MPI error class.
-enum class Arg : int { other, comm, count, type, op, buffer, info };
+enum class Arg : int { other, comm, count, type, op, buffer, info, request };
 
 /// Result of a function that can fail: 16 bytes, no allocation. `what` is a literal or the calling
 /// thread's text buffer (see fail), valid until that thread's next call of fail.

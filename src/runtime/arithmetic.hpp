@@ -14,6 +14,7 @@ namespace wring::runtime {
 struct OpaqueReduce {
   Status (*reduce)(void* context, const void* in, void* inout, std::size_t n) noexcept = nullptr;
   void* context = nullptr;
+  bool calls_mpi = false;
 };
 
 /// How the bytes of an operand represent values.

@@ -36,6 +36,29 @@ std::uint64_t bits_of(Handle h) noexcept {  // a pointer with Open MPI, an integ
 
 }  // namespace
 
+/// A nonblocking call while it runs.
+struct Communicator::Call final : Completion {
+  explicit Call(Communicator& c) : communicator(c) {}
+
+  void completed(Status status) noexcept override {
+    communicator.count(execution->counters());
+    Progress& progress = communicator.process_.progress();
+    progress.finish(ticket, status);
+    plan->idle.push_back(std::move(execution));
+    communicator.last_ = plan.use_count() > 1 ? plan.get() : nullptr;  // else it has left the cache
+    plan.reset();
+    if (calls_mpi) communicator.count_mpi_start(-1);
+    communicator.idle_calls_.push_back(this);
+    progress.remove(communicator);
+  }
+
+  Communicator& communicator;
+  std::shared_ptr<CallPlan> plan;
+  std::unique_ptr<Execution> execution;
+  Ticket* ticket = nullptr;
+  bool calls_mpi = false;
+};
+
 // --- life -------------------------------------------------------------------------------------------
 
 Communicator* Communicator::find(const Process& process, MPI_Comm comm) noexcept {
@@ -48,13 +71,15 @@ Communicator* Communicator::find(const Process& process, MPI_Comm comm) noexcept
 Status Communicator::of(Process& process, MPI_Comm comm, Communicator*& out) {
   out = find(process, comm);
   if (out != nullptr) return {};
-  std::unique_ptr<Communicator, void (*)(Communicator*)> made(new Communicator(process, comm),
-                                                             [](Communicator* c) { delete c; });
+  process.bury();
+  // What is on its way on other communicators may have to end before all ranks come here.
+  WRING_TRY(process.meet(comm));
+  std::shared_ptr<Communicator> made(new Communicator(process, comm));
   WRING_TRY(made->start());
   WRING_TRY(mpi_status(MPI_Comm_set_attr(comm, process.keyval(), made.get()), "MPI_Comm_set_attr"));
   Process::Lock lock(process);
-  process.add(made.get());
-  out = made.release();
+  out = made.get();
+  process.add(std::move(made));
   return {};
 }
 
@@ -96,6 +121,7 @@ Status Communicator::open_transport() {
     if (status.ok()) {
       session_->attach(std::move(channel));
       transport_ = t;
+      transport_calls_mpi_ = t->caps().calls_mpi;
       settings_.max_payload = t->caps().max_payload;
       return {};
     }
@@ -130,6 +156,8 @@ Status Communicator::count_neighbours(transport::Bootstrap& boot) {
   return {};
 }
 
+Communicator::Communicator(Process& process, MPI_Comm user_comm) : process_(process), user_comm_(user_comm) {}
+
 Communicator::~Communicator() {
   for (CachedCall& c : calls_) c = {};
   session_.reset();
@@ -138,10 +166,14 @@ Communicator::~Communicator() {
 
 int Communicator::on_delete(MPI_Comm, int, void* value, void*) noexcept {
   auto* c = static_cast<Communicator*>(value);
+  Process& process = c->process_;
   synchronize({c});
-  Process::Lock lock(c->process_);
-  c->process_.remove(c);
-  delete c;
+  {
+    Process::Lock lock(process);
+    c->user_comm_ = MPI_COMM_NULL;
+    process.remove(c);  // plans and running calls may still hold it
+  }
+  process.bury();
   return MPI_SUCCESS;
 }
 
@@ -152,7 +184,7 @@ void Communicator::synchronize(const std::vector<Communicator*>& all) noexcept {
       if (c->own_comm_ == MPI_COMM_NULL || c->session_ == nullptr) continue;
       {
         Process::Lock lock(c->process_);
-        c->session_->announce_empty_calls();
+        c->session_->announce_empty_starts();
       }
       requests.emplace_back();
       if (MPI_Ibarrier(c->own_comm_, &requests.back()) != MPI_SUCCESS) requests.pop_back();
@@ -186,6 +218,11 @@ std::size_t Communicator::set_of(const CallKey& key) noexcept {
   return (h >> 32) % kSets;
 }
 
+plan::Problem Communicator::problem(MPI_Count count, const Reduction& reduction, const codec::Spec& spec) const {
+  return {.count = static_cast<std::uint64_t>(count), .dtype = reduction.dtype, .element_bytes = reduction.element_bytes,
+          .op = reduction.op, .opaque_id = reduction.id, .size = size_, .codec = spec};
+}
+
 Status Communicator::make_call(const CallKey& key, const Reduction& reduction, const codec::Spec& spec,
                                CachedCall*& out) {
   CachedCall* set = &calls_[set_of(key) * kWays];
@@ -193,10 +230,8 @@ Status Communicator::make_call(const CallKey& key, const Reduction& reduction, c
   if (last_ != nullptr && last_ == call.plan.get()) last_ = nullptr;
   call = {};
   if (reduction.path == Reduction::Path::wring && key.count > 0) {
-    const plan::Problem problem{.count = static_cast<std::uint64_t>(key.count), .dtype = reduction.dtype,
-                                .element_bytes = reduction.element_bytes, .op = reduction.op,
-                                .opaque_id = reduction.id, .size = size_, .codec = spec};
-    call.plan = std::make_unique<CachedPlan>(plan::make_plan(problem, settings_, rank_), session_->channel(), context_);
+    call.plan = std::make_shared<CallPlan>(CallPlan{plan::make_plan(problem(key.count, reduction, spec), settings_, rank_), {}});
+    call.plan->idle.push_back(std::make_unique<Execution>(call.plan->plan, session_->channel(), device::host_pool(), context_));
     if (rank_ == 0 && log_enabled(LogLevel::info)) {
       log(LogLevel::info, "plan for %d ranks over %s: %s", size_, transport_name(), call.plan->plan.describe().c_str());
     }
@@ -210,37 +245,76 @@ Status Communicator::make_call(const CallKey& key, const Reduction& reduction, c
 
 void Communicator::run_empty() noexcept {
   Process::Lock lock(process_);
-  session_->start_empty();
+  session_->start_empty(session_->calls());
 }
 
-Status Communicator::run(CachedPlan& cached, const void* send, void* recv, OpaqueReduce opaque) noexcept {
-  const std::uint64_t bytes = cached.plan.problem.bytes();
-  const bool timed = bytes >= 64 * 1024;  // reading the clock shows in the smallest calls
-  const double begin = timed ? now() : 0;
+std::unique_ptr<Execution> Communicator::lease(CallPlan& plan) {
+  if (plan.idle.empty()) {
+    plan.idle.reserve(plan.idle.capacity() + 1);  // so that giving back cannot fail
+    return std::make_unique<Execution>(plan.plan, session_->channel(), device::host_pool(), context_);
+  }
+  std::unique_ptr<Execution> execution = std::move(plan.idle.back());
+  plan.idle.pop_back();
+  return execution;
+}
+
+Status Communicator::run(CallPlan& plan, const void* send, void* recv, OpaqueReduce opaque) {
+  Waiter waiter;
+  std::unique_ptr<Execution> execution;
   {
     Process::Lock lock(process_);
-    WRING_TRY(session_->start(cached.execution, send, recv, opaque));
+    execution = lease(plan);
+    session_->start(session_->calls(), *execution, send, recv, opaque, waiter);
   }
-  const Status status = wait_done(bytes);
-  const Counters& c = cached.execution.counters();
+  wait(waiter.over, plan.plan.problem.bytes());
   Process::Lock lock(process_);
+  count(execution->counters());
+  last_ = &plan;
+  plan.idle.push_back(std::move(execution));
+  return waiter.status;
+}
+
+void Communicator::count(const Counters& c) noexcept {
   Totals& totals = process_.totals();
   ++totals.calls;
   totals.counters += c;
-  if (timed) totals.seconds += now() - begin;
-  last_ = &cached;
-  return status;
+  last_counters_ = c;
+}
+
+// --- nonblocking calls ------------------------------------------------------------------------------
+
+void Communicator::begin(const std::shared_ptr<CallPlan>& plan, const void* send, void* recv, OpaqueReduce opaque, Ticket* ticket) {
+  if (idle_calls_.empty()) {
+    all_calls_.push_back(std::make_unique<Call>(*this));
+    idle_calls_.reserve(all_calls_.size());
+    idle_calls_.push_back(all_calls_.back().get());
+  }
+  std::unique_ptr<Execution> execution = lease(*plan);
+  process_.progress().add(shared_from_this());
+  Call& call = *idle_calls_.back();
+  idle_calls_.pop_back();
+  call.plan = plan;
+  call.execution = std::move(execution);
+  call.ticket = ticket;
+  call.calls_mpi = opaque.calls_mpi;
+  if (call.calls_mpi) count_mpi_start(1);
+  session_->start(session_->calls(), *call.execution, send, recv, opaque, call);
 }
 
 CallInfo Communicator::describe_last() const {
+  if (last_ != nullptr) return describe_start(last_->plan, last_counters_, transport_name());
   CallInfo info;
   info.transport = transport_name();
-  if (last_ == nullptr) return info;
-  const Counters& c = last_->execution.counters();
+  return info;
+}
+
+CallInfo describe_start(const plan::Plan& plan, const Counters& c, const char* transport) {
+  CallInfo info;
   info.compressed = true;
-  info.problem = last_->plan.problem;
-  info.choice = last_->plan.choice;
-  info.segment_bytes = last_->plan.geometry.segment * info.problem.element_bytes;
+  info.problem = plan.problem;
+  info.choice = plan.choice;
+  info.segment_bytes = plan.geometry.segment * plan.problem.element_bytes;
+  info.transport = transport;
   info.raw_bytes = c.raw_bytes;
   info.wire_bytes = c.wire_bytes;
   info.frames = c.frames;
@@ -267,16 +341,19 @@ Status Communicator::check_passed_on(MPI_Count count, MPI_Datatype datatype) {
   const plan::Problem problem{.count = 1, .dtype = Dtype::opaque, .element_bytes = 1, .op = Op::other,
                               .opaque_id = static_cast<std::uint32_t>(key >> 32), .size = size_,
                               .codec = {.codec = codec::all().front(), .params = codec::all().front()->defaults}};
-  CachedPlan check(plan::make_plan(problem, settings_, rank_), session_->channel(), context_);
-  check.execution.pose_as(static_cast<std::uint64_t>(count));
+  const plan::Plan plan = plan::make_plan(problem, settings_, rank_);
+  Execution check(plan, session_->channel(), device::host_pool(), context_);
+  check.pose_as(static_cast<std::uint64_t>(count));
   const std::byte in{};
   std::byte out{};
   const OpaqueReduce nothing{[](void*, const void*, void*, std::size_t) noexcept { return Status{}; }, nullptr};
+  Waiter waiter;
   {
     Process::Lock lock(process_);
-    WRING_TRY(session_->start(check.execution, &in, &out, nothing));
+    session_->start(session_->calls(), check, &in, &out, nothing, waiter);
   }
-  return wait_done(1);
+  wait(waiter.over, 1);
+  return waiter.status;
 }
 
 }  // namespace wring::runtime

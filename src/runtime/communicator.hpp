@@ -18,12 +18,21 @@
 
 namespace wring::runtime {
 
-/// A plan with its running state.
-struct CachedPlan {
-  CachedPlan(plan::Plan&& p, transport::Channel& channel, std::uint64_t context)
-      : plan(std::move(p)), execution(plan, channel, device::host_pool(), context, 0) {}
+/// A plan that calls share, and the executions that can run it: one, or more while nonblocking calls
+/// overlap.
+struct CallPlan {
   plan::Plan plan;
-  Execution execution;
+  std::vector<std::unique_ptr<Execution>> idle;
+};
+
+/// Waits for the end of a start, on the stack of a blocking call.
+struct Waiter final : Completion {
+  bool over = false;
+  Status status;
+  void completed(Status s) noexcept override {
+    over = true;
+    status = s;
+  }
 };
 
 /// A call as the caller writes it, to find its plan again without looking at anything else. Only calls
@@ -39,15 +48,15 @@ struct CallKey {
 struct CachedCall {
   CallKey key;
   Reduction reduction;
-  std::unique_ptr<CachedPlan> plan;
+  std::shared_ptr<CallPlan> plan;
   std::uint64_t used = 0;  ///< when, in calls
 };
 
 /// Hangs on the caller's communicator as an attribute. Holds one communicator of its own with the same
 /// ranks. Made by the first call, which is collective; calls after that agree on nothing.
-class Communicator {
+class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
-  /// The attribute of comm, made if need be (collective then). Null status error on all ranks or none.
+  /// The attribute of comm, made if need be (collective then). An error on all ranks or none.
   static Status of(Process& process, MPI_Comm comm, Communicator*& out);
   /// The attribute of comm, or null. Local.
   static Communicator* find(const Process& process, MPI_Comm comm) noexcept;
@@ -57,11 +66,21 @@ class Communicator {
   /// Delete callback of the attribute: MPI_Comm_free, or the end of the process.
   static int on_delete(MPI_Comm, int, void* value, void* process) noexcept;
 
+  /// MPI_COMM_NULL once the caller has freed it.
   MPI_Comm user_comm() const noexcept { return user_comm_; }
+  MPI_Comm own_comm() const noexcept { return own_comm_; }
   int size() const noexcept { return size_; }
   int rank() const noexcept { return rank_; }
   const char* transport_name() const noexcept { return transport_ ? transport_->name : "none"; }
   Session& session() noexcept { return *session_; }
+  Process& process() noexcept { return process_; }
+  std::uint64_t context() const noexcept { return context_; }
+  const plan::Settings& settings() const noexcept { return settings_; }
+  /// Whether moving its starts on may call MPI.
+  bool calls_mpi() const noexcept { return transport_calls_mpi_ || mpi_starts_ > 0; }
+  /// Counts a start whose reduction calls MPI, or its end.
+  void count_mpi_start(int change) noexcept { mpi_starts_ += change; }
+  bool is_rank0() const noexcept { return rank_ == 0; }
 
   /// The cached call, or null.
   CachedCall* find_call(const CallKey& key) noexcept {
@@ -73,10 +92,15 @@ class Communicator {
     }
     return nullptr;
   }
+  plan::Problem problem(MPI_Count count, const Reduction& reduction, const codec::Spec& spec) const;
   /// Decides about a call and keeps it; of those that share its places, the one not used for longest goes.
   Status make_call(const CallKey& key, const Reduction& reduction, const codec::Spec& spec, CachedCall*& out);
   /// Runs a plan to its end. Holds the lock but while it waits.
-  Status run(CachedPlan& plan, const void* send, void* recv, OpaqueReduce opaque) noexcept;
+  Status run(CallPlan& plan, const void* send, void* recv, OpaqueReduce opaque);
+  /// Begins a nonblocking call, whose end finishes the ticket. Under the lock.
+  void begin(const std::shared_ptr<CallPlan>& plan, const void* send, void* recv, OpaqueReduce opaque, Ticket* ticket);
+  /// Waits until `over`, which a completion under the lock sets. Not under the lock.
+  void wait(const bool& over, std::uint64_t bytes) noexcept;
   /// A call without elements.
   void run_empty() noexcept;
   /// Before the first call of a kind that goes through MPI_Allreduce: makes sure that all ranks take
@@ -88,18 +112,25 @@ class Communicator {
   CallInfo describe_last() const;
   void forget_last() noexcept { last_ = nullptr; }
 
+  /// Notes what a start has done.
+  void count(const Counters& c) noexcept;
+
  private:
   static constexpr std::size_t kSets = 32, kWays = 8;
+  struct Call;
 
-  Communicator(Process& process, MPI_Comm user_comm) : process_(process), user_comm_(user_comm) {}
-  ~Communicator();
+  Communicator(Process& process, MPI_Comm user_comm);
   Status start();
   Status agree_on_settings();
   Status open_transport();
   Status count_neighbours(transport::Bootstrap& boot);
-  Status wait_done(std::uint64_t bytes) noexcept;
+  std::unique_ptr<Execution> lease(CallPlan& plan);
   static std::size_t set_of(const CallKey& key) noexcept;
 
+ public:
+  ~Communicator();
+
+ private:
   Process& process_;
   MPI_Comm user_comm_;
   MPI_Comm own_comm_ = MPI_COMM_NULL;
@@ -114,7 +145,15 @@ class Communicator {
   std::array<CachedCall, kSets * kWays> calls_;
   std::uint64_t clock_ = 0;  ///< of uses of calls_
   std::unordered_set<std::uint64_t> passed_on_;  ///< calls that check_passed_on has seen
-  const CachedPlan* last_ = nullptr;
+  std::vector<std::unique_ptr<Call>> all_calls_;  ///< nonblocking calls, running or to be used again
+  std::vector<Call*> idle_calls_;
+  bool transport_calls_mpi_ = false;
+  int mpi_starts_ = 0;
+  const CallPlan* last_ = nullptr;
+  Counters last_counters_;
 };
+
+/// What a start of that plan did, for tools.
+CallInfo describe_start(const plan::Plan& plan, const Counters& c, const char* transport);
 
 }  // namespace wring::runtime

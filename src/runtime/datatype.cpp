@@ -190,7 +190,7 @@ Status classify(MPI_Datatype datatype, MPI_Op op, Reduction& out) {
     if (integer) {
       out.opaque = integer_reduce(type->bytes, type->type_class == kSigned, static_cast<IntegerOp>(known_op->id - 1));
     }
-    if (out.opaque.reduce == nullptr) out.opaque = {reduce_local, pair_of(*type, *known_op)};
+    if (out.opaque.reduce == nullptr) out.opaque = {reduce_local, pair_of(*type, *known_op), true};
   }
   return {};
 }

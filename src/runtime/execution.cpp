@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
+#include "runtime/sequence.hpp"
 
 namespace wring::runtime {
 
@@ -20,6 +22,8 @@ constexpr std::uint16_t kDone = std::numeric_limits<std::uint16_t>::max();
 /// Staging of plans up to this size stays with the plan between calls: it saves the pool's lock in the
 /// latency path and is too little to matter.
 constexpr std::size_t kKeepBytes = 16 * 1024;
+/// Messages from this size on are timed: reading the clock shows in smaller ones.
+constexpr std::uint64_t kTimedBytes = 64 * 1024;
 
 }  // namespace
 
@@ -29,17 +33,20 @@ Counters& Counters::operator+=(const Counters& other) noexcept {
   frames += other.frames;
   escapes += other.escapes;
   overflows += other.overflows;
+  seconds += other.seconds;
+  seconds_encode += other.seconds_encode;
+  seconds_decode += other.seconds_decode;
   return *this;
 }
 
 Execution::Execution(const plan::Plan& plan, transport::Channel& channel, device::Pool& pool,
-                     std::uint64_t context, std::uint32_t plan_id)
+                     std::uint64_t context)
     : plan_(plan),
       channel_(channel),
       pool_(pool),
-      arithmetic_(plan.problem, plan.choice.codec, kernels::best()) {
+      arithmetic_(plan.problem, plan.choice.codec, kernels::best()),
+      timed_(plan.problem.bytes() >= kTimedBytes) {
   header_.context = context;
-  header_.plan = plan_id;
   header_.count = plan.problem.count;
   header_.dtype = plan.problem.dtype;
   header_.op = plan.problem.op;
@@ -69,12 +76,16 @@ Execution::~Execution() {
   if (scratch_ != nullptr) pool_.release(scratch_, plan_.buffer_bytes);
 }
 
-Status Execution::begin(const void* send, void* recv, std::uint32_t start, OpaqueReduce opaque) noexcept {
+Status Execution::begin(const void* send, void* recv, StartId id, OpaqueReduce opaque) noexcept {
   send_ = static_cast<const std::byte*>(send);
   recv_ = static_cast<std::byte*>(recv);
-  header_.start = start;
-  env_ = {.kernels = nullptr, .rank = 0, .step = 0, .start = start, .escapes = 0, .overflows = 0};
-  counters_ = {.raw_bytes = plan_.raw_bytes, .wire_bytes = 0, .frames = 0, .escapes = 0, .overflows = 0};
+  header_.plan = id.lane;
+  header_.start = id.start;
+  token_ = id.token;
+  env_ = {.kernels = nullptr, .rank = 0, .step = 0, .start = id.start, .escapes = 0, .overflows = 0};
+  counters_ = {};
+  counters_.raw_bytes = plan_.raw_bytes;
+  if (timed_) began_ = now();
   arithmetic_.set_opaque(opaque);
   running_ = true;
   failed_ = false;
@@ -122,6 +133,7 @@ Status Execution::end() noexcept {
   }
   counters_.escapes = env_.escapes;
   counters_.overflows = env_.overflows;
+  if (timed_) counters_.seconds = now() - began_;
   return why_;
 }
 
@@ -260,7 +272,7 @@ void Execution::run_ready() noexcept {
     }
     const Ref ref = ready_.back();
     ready_.pop_back();
-    switch (run(ref.slot, ref.step)) {
+    switch (timed_ ? run_timed(ref.slot, ref.step) : run(ref.slot, ref.step)) {
       case Ran::done: complete(ref.slot, ref.step); break;
       case Ran::starved: starved_.push_back(ref); break;
       case Ran::blocked: blocked_.push_back(ref); break;
@@ -292,7 +304,7 @@ void Execution::sent(std::uint64_t token, Status status) noexcept {
     (void)give_up(status);
     return;
   }
-  const auto slot = static_cast<std::uint32_t>(token >> 32), step = static_cast<std::uint32_t>(token);
+  const auto slot = static_cast<std::uint32_t>((token - token_) >> kSlotShift), step = static_cast<std::uint32_t>(token);
   drop(tiles_[slot], plan_.program.steps[step].a);
   complete(slot, step);
   run_ready();

@@ -23,8 +23,17 @@ struct Counters {
   std::uint64_t frames = 0;      ///< sent
   std::uint64_t escapes = 0;     ///< blocks sent raw because the codec cannot represent them
   std::uint64_t overflows = 0;   ///< finite values that became infinities in a codec's range
+  double seconds = 0;            ///< from begin to end; 0 for small messages, as reading the clock shows there
+  double seconds_encode = 0, seconds_decode = 0;  ///< the parts of it that codecs and additions took
 
   Counters& operator+=(const Counters& other) noexcept;
+};
+
+/// Which start an execution runs, as frames and tokens say it.
+struct StartId {
+  std::uint32_t lane = 0;
+  std::uint32_t start = 0;
+  std::uint64_t token = 0;  ///< upper bits of the tokens of its sends
 };
 
 /// A frame that came before the tile it belongs to was begun.
@@ -41,13 +50,13 @@ struct EarlyFrame {
 class Execution {
  public:
   Execution(const plan::Plan& plan, transport::Channel& channel, device::Pool& pool,
-            std::uint64_t context, std::uint32_t plan_id);
+            std::uint64_t context);
   ~Execution();
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
 
-  /// Begins start number `start`. send may be recv (in place). no_memory if staging cannot be had.
-  Status begin(const void* send, void* recv, std::uint32_t start, OpaqueReduce opaque) noexcept;
+  /// Begins a start. send may be recv (in place). no_memory if staging cannot be had.
+  Status begin(const void* send, void* recv, StartId id, OpaqueReduce opaque) noexcept;
   /// A frame of this start; the caller has compared the signature. Whether the message is kept.
   bool deliver(const codec::FrameHeader& header, const transport::Message& message) noexcept;
   /// A pending send has ended.
@@ -114,6 +123,7 @@ class Execution {
   void complete(std::uint32_t slot, std::uint32_t step) noexcept;
 
   Ran run(std::uint32_t slot, std::uint32_t step) noexcept;
+  Ran run_timed(std::uint32_t slot, std::uint32_t step) noexcept;
   Ran run_encode(Tile& tile, const algorithm::Step& step, Arithmetic::Place place) noexcept;
   Ran run_send(std::uint32_t slot, std::uint32_t step_index) noexcept;
   Ran run_combine(Tile& tile, const algorithm::Step& step, Arithmetic::Place place) noexcept;
@@ -147,6 +157,9 @@ class Execution {
 
   const std::byte* send_ = nullptr;
   std::byte* recv_ = nullptr;
+  std::uint64_t token_ = 0;
+  const bool timed_;
+  double began_ = 0;
   std::vector<Tile> tiles_;  // slots; a tile lives in any free one
   std::uint32_t next_tile_ = 0, tiles_left_ = 0;
   std::vector<Ref> ready_;    // a stack: what has just become possible runs first

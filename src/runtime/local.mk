@@ -2,6 +2,8 @@
 # local.mk - sources of the runtime room.
 libwring_core_la_SOURCES += \
   %D%/allreduce.cpp \
+  %D%/arguments.cpp \
+  %D%/arguments.hpp \
   %D%/arithmetic.cpp \
   %D%/arithmetic.hpp \
   %D%/bootstrap.cpp \
@@ -17,12 +19,28 @@ libwring_core_la_SOURCES += \
   %D%/float16.hpp \
   %D%/integer.cpp \
   %D%/integer.hpp \
+  %D%/mpi_extensions.cpp \
+  %D%/mpi_extensions.hpp \
+  %D%/nonblocking.cpp \
+  %D%/notices.cpp \
+  %D%/passed_on.cpp \
+  %D%/passed_on.hpp \
+  %D%/persistent_plan.cpp \
+  %D%/persistent_plan.hpp \
+  %D%/plan_handle.cpp \
+  %D%/plan_hints.cpp \
+  %D%/plan_hints.hpp \
   %D%/process.cpp \
   %D%/process.hpp \
+  %D%/progress.cpp \
+  %D%/progress.hpp \
+  %D%/requests.cpp \
   %D%/runtime.hpp \
+  %D%/sequence.hpp \
   %D%/session.cpp \
   %D%/session.hpp \
   %D%/settings.cpp \
+  %D%/signature.cpp \
   %D%/steps.cpp \
   %D%/wait.cpp
 EXTRA_DIST += %D%/README.md

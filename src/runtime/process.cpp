@@ -2,13 +2,16 @@
 // process.cpp - begins with the first call, ends in MPI_Finalize.
 #include "runtime/process.hpp"
 
-#include <algorithm>
+#include <sched.h>
+
 #include <atomic>
 #include <memory>
 
 #include "base/config.hpp"
 #include "base/log.hpp"
+#include "runtime/bootstrap.hpp"
 #include "runtime/communicator.hpp"
+#include "runtime/persistent_plan.hpp"
 #include "runtime/runtime.hpp"
 
 namespace wring::runtime {
@@ -59,7 +62,9 @@ Process* Process::get(Status& status) noexcept {
 Status Process::start() noexcept {
   int level = MPI_THREAD_SINGLE;
   MPI_Query_thread(&level);
-  threaded_ = level == MPI_THREAD_MULTIPLE;
+  threaded_ = multiple_ = level == MPI_THREAD_MULTIPLE;
+  wants_thread_ = config().progress == "thread";
+  if (!wants_thread_ && config().progress != "mpi") log(LogLevel::warn, "WRING_PROGRESS=\"%s\" is neither mpi nor thread, using mpi", config().progress.c_str());
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank_);
   set_log_rank(world_rank_);
   const bool ok =
@@ -85,12 +90,17 @@ int Process::on_finalize(MPI_Comm, int, void* value, void*) noexcept {
 
 void Process::stop() noexcept {
   if (config().stats != "0" && (world_rank_ == 0 || config().stats == "all")) print_totals();
+  progress_.stop();
   // Nobody may close its side while another rank is still in a call: all communicators, at once, so that
   // their order on different ranks does not matter.
-  Communicator::synchronize(communicators_);
+  std::vector<Communicator*> all;
+  for (const auto& c : communicators_) all.push_back(c.get());
+  Communicator::synchronize(all);
+  for (const auto& plan : plans_.take_all()) PersistentPlan::leave(plan);
   while (!communicators_.empty()) {
     MPI_Comm_delete_attr(communicators_.back()->user_comm(), keyval_);
   }
+  bury();
   for (const transport::Transport* t : transport::all()) t->shutdown();
   device::host_pool().trim();
   MPI_Comm_free_keyval(&keyval_);
@@ -100,8 +110,58 @@ void Process::stop() noexcept {
   MPI_Op_free(&avg_);
 }
 
-void Process::remove(Communicator* c) noexcept {
-  communicators_.erase(std::remove(communicators_.begin(), communicators_.end(), c), communicators_.end());
+std::shared_ptr<Communicator> Process::share(const Communicator* c) const noexcept {
+  for (const auto& known : communicators_) {
+    if (known.get() == c) return known;
+  }
+  return nullptr;
+}
+
+void Process::remove(const Communicator* c) noexcept {
+  for (auto it = communicators_.begin(); it != communicators_.end(); ++it) {
+    if (it->get() != c) continue;
+    retire(std::move(*it));
+    communicators_.erase(it);
+    return;
+  }
+}
+
+void Process::retire(std::shared_ptr<Communicator> c) noexcept {
+  if (c.use_count() > 1) return;
+  try {
+    retired_.push_back(std::move(c));
+  } catch (...) {
+    new (std::nothrow) std::shared_ptr<Communicator>(c);  // rather kept for good than freed in the wrong place
+  }
+}
+
+void Process::bury() noexcept {
+  std::vector<std::shared_ptr<Communicator>> dead;
+  {
+    Lock lock(*this);
+    dead.swap(retired_);
+  }
+}
+
+Status Process::wait_mpi(MPI_Request& request, const char* function) noexcept {
+  for (int done = 0;;) {
+    const int code = PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (code != MPI_SUCCESS) return mpi_status(code, function);
+    if (done) return {};
+    bool moved = false;
+    if (progress_.busy()) {
+      Lock lock(*this);
+      moved = progress_.advance();
+    }
+    if (!moved) sched_yield();
+  }
+}
+
+Status Process::meet(MPI_Comm comm) noexcept {
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = PMPI_Ibarrier(comm, &request);
+  if (code != MPI_SUCCESS) return {Code::mpi_error, "MPI_Ibarrier failed", code};
+  return wait_mpi(request, "MPI_Ibarrier");
 }
 
 void Process::print_totals() const noexcept {

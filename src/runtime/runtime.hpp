@@ -36,10 +36,49 @@ MPI_Op avg_op() noexcept;
 
 // --- the collective ---------------------------------------------------------------------------------
 
+/// What the caller asks for.
+struct Arguments {
+  const void* send;
+  void* recv;
+  MPI_Count count;
+  MPI_Datatype datatype;
+  MPI_Op op;
+  CodecHandle codec;
+  MPI_Comm comm;
+};
+
+/// Makes an MPI error code with a text, without calling an error handler.
+using MakeCode = int (*)(const char* function, Status status) noexcept;
+
 /// MPIX_Allreduce_compressed. Collective, blocking. Status of code mpi_error: detail is the code of the
 /// MPI function that failed, whose error handler has been called.
-Status allreduce(const void* sendbuf, void* recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                 CodecHandle codec, MPI_Comm comm);
+Status allreduce(const Arguments& a);
+/// MPIX_Iallreduce_compressed. make_code is asked for the code of an error that the request ends with.
+Status iallreduce(const Arguments& a, MPI_Request* request, MakeCode make_code);
+
+// --- plans ------------------------------------------------------------------------------------------
+
+using PlanHandle = std::uintptr_t;  ///< 0: none
+
+/// MPIX_Allreduce_compressed_init. Collective.
+Status create_plan(const Arguments& a, MPI_Info info, PlanHandle& out);
+/// The communicator whose error handler hears of the plan's errors; MPI_COMM_NULL if it is gone, or there is
+/// no such plan.
+MPI_Comm plan_comm(PlanHandle plan) noexcept;
+Status start_plan(PlanHandle plan);
+/// Returns the error that the start ended with.
+Status wait_plan(PlanHandle plan);
+Status test_plan(PlanHandle plan, bool& over);
+Status request_plan(PlanHandle plan, MPI_Request* request, MakeCode make_code);
+Status free_plan(PlanHandle plan);
+Status describe_plan(PlanHandle plan, std::string& out);
+
+/// What a plan has done so far, on this rank.
+struct PlanStats {
+  std::uint64_t starts = 0, raw_bytes = 0, wire_bytes = 0, frames = 0, escapes = 0;
+  double seconds_total = 0, seconds_encode = 0, seconds_decode = 0;
+};
+Status plan_stats(PlanHandle plan, PlanStats& out);
 
 // --- for tools and tests ----------------------------------------------------------------------------
 
@@ -53,6 +92,8 @@ struct CallInfo {
   std::uint64_t raw_bytes = 0, wire_bytes = 0, frames = 0, escapes = 0, overflows = 0;
 };
 CallInfo last_call(MPI_Comm comm);
+/// What the last start of a plan that has ended did.
+CallInfo last_start(PlanHandle plan);
 
 /// Uses that algorithm ("auto": choose) for all further calls on comm. Collective.
 Status set_algorithm(MPI_Comm comm, const std::string& name);

@@ -1,38 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// session.cpp - routes frames to calls, finds calls that do not match, tells others of errors.
+// session.cpp - starts, and the way of a frame to the start that it belongs to.
 #include "runtime/session.hpp"
 
-#include <cinttypes>
-#include <cstdio>
-#include <cstring>
+#include <algorithm>
+#include <new>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
+#include "runtime/sequence.hpp"
 
 namespace wring::runtime {
-
-namespace {
-
-/// Token of a notice's sends: whoever is told may have no reason to listen. Tokens of executions have the
-/// tile slot above bit 32.
-constexpr std::uint64_t kNoticeToken = transport::kCourtesy;
-
-/// Distance from call a to call b; call numbers wrap around.
-std::int32_t ahead(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(b - a); }
-
-const char* op_name(Op op) {
-  switch (op) {
-    case Op::sum: return "sum";
-    case Op::avg: return "average";
-    case Op::other: break;
-  }
-  return "other";
-}
-
-}  // namespace
 
 Session::Session(int rank, int size, std::uint64_t context, bool checksum)
     : rank_(rank), size_(size), context_(context), checksum_(checksum) {
   future_.reserve(64);
+  running_.reserve(16);
 }
 
 Session::~Session() {
@@ -44,27 +26,77 @@ Session::~Session() {
   for (const EarlyFrame& e : future_) channel_->release(e.message.handle);
 }
 
-Status Session::start(Execution& execution, const void* send, void* recv, OpaqueReduce opaque) noexcept {
-  announce_empty_calls();
-  const std::uint32_t start = next_start_++;
-  active_ = &execution;
-  if (Status status = execution.begin(send, recv, start, opaque); status.is_error()) {
-    execution.abandon(status);
-    fail_all(status);
-    return {};  // reported by finish, when all others know
-  }
-  for (std::size_t i = 0; i < future_aborts_.size();) {
-    const Notice& notice = future_aborts_[i];
-    if (ahead(start, notice.first) <= 0 && ahead(start, notice.last) >= 0) execution.abandon(status_of(notice));
-    if (ahead(start, notice.last) <= 0) {
-      future_aborts_[i] = future_aborts_.back();
-      future_aborts_.pop_back();
-    } else {
-      ++i;
-    }
-  }
+// --- lanes ------------------------------------------------------------------------------------------
+
+Lane& Session::open_lane() {
+  lanes_.push_back(std::make_unique<Lane>());
+  lanes_.back()->id = ++last_lane_;
+  return *lanes_.back();
+}
+
+void Session::close_lane(Lane& lane) noexcept {
+  announce_empty_starts(lane);
   for (std::size_t i = 0; i < future_.size();) {
-    if (ahead(start, future_[i].header.start) > 0) {
+    if (future_[i].header.plan != lane.id) {
+      ++i;
+      continue;
+    }
+    channel_->release(future_[i].message.handle);
+    future_[i] = future_.back();
+    future_.pop_back();
+  }
+  const std::uint32_t id = lane.id;
+  std::erase_if(future_notices_, [&](const EarlyNotice& e) { return e.lane == id; });
+  std::erase_if(lanes_, [&](const auto& l) { return l->id == id; });
+}
+
+Lane* Session::find_lane(std::uint32_t id) noexcept {
+  if (id == 0) return &calls_;
+  const auto it = std::lower_bound(lanes_.begin(), lanes_.end(), id, [](const auto& lane, std::uint32_t wanted) { return lane->id < wanted; });
+  return it != lanes_.end() && (*it)->id == id ? it->get() : nullptr;
+}
+
+Execution* Session::find_running(std::uint32_t lane, std::uint32_t start) noexcept {
+  const auto fits = [&](const Running& r) {
+    return r.execution != nullptr && r.execution->header().plan == lane && r.execution->header().start == start;
+  };
+  if (last_found_ < running_.size() && fits(running_[last_found_])) return running_[last_found_].execution;
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    if (!fits(running_[i])) continue;
+    last_found_ = i;
+    return running_[i].execution;
+  }
+  return nullptr;
+}
+
+// --- starts -----------------------------------------------------------------------------------------
+
+void Session::start(Lane& lane, Execution& execution, const void* send, void* recv, OpaqueReduce opaque,
+                    Completion& completion) {
+  announce_empty_starts(lane);
+  std::size_t place = 0;
+  while (place < running_.size() && running_[place].execution != nullptr) ++place;
+  if (place == running_.size()) {
+    if (place == kMostPlaces) throw std::bad_alloc();
+    running_.emplace_back();
+  }
+  running_[place] = {&execution, &completion};
+  last_found_ = place;
+  if (++running_count_ == 1) deadline_ = 0;
+  const std::uint32_t start = lane.next_start++;
+  const Status status = execution.begin(send, recv, {lane.id, start, static_cast<std::uint64_t>(place) << kPlaceShift}, opaque);
+  if (status.is_error()) fail_all(execution, status);
+  if (dead_peer_ >= 0) {
+    fail_all(execution, fail(Code::peer_failed, dead_peer_, "rank %d cannot be reached", dead_peer_));
+  }
+  if (!future_notices_.empty()) apply_early_notices(lane, execution);
+  if (!future_.empty()) deliver_early_frames(lane);
+  reap();
+}
+
+void Session::deliver_early_frames(const Lane& lane) noexcept {
+  for (std::size_t i = 0; i < future_.size();) {
+    if (future_[i].header.plan != lane.id || ahead(lane.next_start - 1, future_[i].header.start) > 0) {
       ++i;
       continue;
     }
@@ -73,15 +105,14 @@ Status Session::start(Execution& execution, const void* send, void* recv, Opaque
     future_.pop_back();
     if (!on_data(e.header, e.message)) channel_->release(e.message.handle);
   }
-  return {};
 }
 
-void Session::start_empty() noexcept {
-  if (empty_count_++ == 0) empty_first_ = next_start_;
-  const std::uint32_t start = next_start_++;
-  bool wanted = false;  // somebody takes this call for one with elements
+void Session::start_empty(Lane& lane) noexcept {
+  if (lane.empty_count++ == 0) lane.empty_first = lane.next_start;
+  const std::uint32_t start = lane.next_start++;
+  bool wanted = false;  // somebody takes this start for one with elements
   for (std::size_t i = 0; i < future_.size();) {
-    if (ahead(start, future_[i].header.start) > 0) {
+    if (future_[i].header.plan != lane.id || ahead(start, future_[i].header.start) > 0) {
       ++i;
       continue;
     }
@@ -90,39 +121,54 @@ void Session::start_empty() noexcept {
     future_[i] = future_.back();
     future_.pop_back();
   }
-  if (wanted) announce_empty_calls();
-}
-
-void Session::announce_empty_calls() noexcept {
-  if (empty_count_ == 0) return;
-  const Status why = fail(Code::mismatch, 0, "mismatched calls: count 0 on rank %d", rank_);
-  tell_all(why, empty_first_, empty_first_ + empty_count_ - 1, true);
-  empty_count_ = 0;
+  if (wanted) announce_empty_starts(lane);
 }
 
 bool Session::progress() noexcept {
   const bool moved = channel_->progress();
-  if (active_ != nullptr) active_->advance();
+  if (running_count_ > 0) {
+    for (const Running& r : running_) {
+      if (r.execution != nullptr) r.execution->advance();
+    }
+  }
   push_notices();
+  reap();
   return moved;
 }
 
-bool Session::done() noexcept {
-  if (active_ == nullptr || !active_->finished()) return false;
-  if (!notices_.empty() && notices_.back().next < size_) return false;
-  return !channel_->flush().again();
+/// Ends what is over. Whoever failed has first begun to tell the others.
+void Session::reap() noexcept {
+  if (running_count_ == 0 || !all_told()) return;
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    const Running r = running_[i];
+    if (r.execution == nullptr || !r.execution->finished()) continue;
+    running_[i] = {};
+    --running_count_;
+    r.completion->completed(r.execution->end());
+  }
 }
 
-Status Session::finish() noexcept {
-  const Status status = active_->end();
-  active_ = nullptr;
-  return status;
+void Session::check_time(double seconds) noexcept {
+  if (seconds <= 0 || running_count_ == 0) return;
+  const double time = now();
+  if (deadline_ == 0 || arrivals_seen_ != arrivals_) {
+    arrivals_seen_ = arrivals_;
+    deadline_ = time + seconds;
+    return;
+  }
+  if (time <= deadline_) return;
+  deadline_ = 0;
+  for (const Running& r : running_) {
+    if (r.execution == nullptr || r.execution->failed()) continue;
+    const Status why = fail(Code::timeout, 0, "no frame for %g s (WRING_TIMEOUT): rank %d waits for %s", seconds, rank_, r.execution->waiting_for().c_str());
+    log(LogLevel::error, "%s", why.what());
+    fail_all(*r.execution, why);
+  }
+  reap();
 }
 
-void Session::fail_all(Status why) noexcept {
-  if (active_ == nullptr) return;
-  active_->abandon(why);
-  tell_all(why, active_->header().start, active_->header().start, false);
+bool Session::sending() const noexcept {
+  return std::any_of(running_.begin(), running_.end(), [](const Running& r) { return r.execution != nullptr && r.execution->sending(); });
 }
 
 // --- frames in --------------------------------------------------------------------------------------
@@ -130,12 +176,16 @@ void Session::fail_all(Status why) noexcept {
 bool Session::on_message(const transport::Message& message) noexcept {
   ++arrivals_;
   codec::FrameHeader header;
-  const Status status = codec::unpack({message.header, transport::kHeaderBytes}, checksum_,
-                                      {message.payload, message.payload_bytes}, header);
-  if (status.is_error() || header.source >= static_cast<std::uint32_t>(size_) || header.plan != 0) {
+  Status status = codec::unpack({message.header, transport::kHeaderBytes}, checksum_,
+                                {message.payload, message.payload_bytes}, header);
+  if (status.ok() && header.source >= static_cast<std::uint32_t>(size_)) {
+    status = {Code::corrupt_frame, "frame of an unknown sender"};
+  }
+  if (status.is_error()) {
+    // Which start it belonged to is not known any more: none can count on its frames.
     ++dropped_;
-    if (active_ != nullptr && !active_->failed()) {
-      fail_all(status.is_error() ? status : Status{Code::corrupt_frame, "frame of an unknown sender or plan"});
+    for (const Running& r : running_) {
+      if (r.execution != nullptr) fail_all(*r.execution, status);
     }
     return false;
   }
@@ -146,156 +196,70 @@ bool Session::on_message(const transport::Message& message) noexcept {
   return on_data(header, message);
 }
 
-bool Session::on_data(const codec::FrameHeader& header, const transport::Message& message) noexcept {
-  const std::int32_t distance = ahead(next_start_ - 1, header.start);
-  if (distance > 0) {
-    try {
-      future_.push_back({header, message});
-    } catch (...) {
-      ++dropped_;
-      return false;
-    }
+bool Session::keep_for_later(const codec::FrameHeader& header, const transport::Message& message) noexcept {
+  try {
+    future_.push_back({header, message});
     return true;
-  }
-  if (distance < 0 || active_ == nullptr) {
-    ++dropped_;
-    if (empty_count_ > 0 && ahead(empty_first_, header.start) >= 0) announce_empty_calls();
-    return false;
-  }
-  if (active_->failed()) {
+  } catch (...) {
     ++dropped_;
     return false;
   }
-  if (Status status = compare(header); status.is_error()) {
-    log(LogLevel::error, "%s", status.what());
-    fail_all(status);
-    return false;
-  }
-  const bool kept = active_->deliver(header, message);
-  if (active_->failed()) {
-    log(LogLevel::error, "%s", active_->why().what());
-    tell_all(active_->why(), header.start, header.start, false);
-  }
-  return kept;
 }
 
-Status Session::compare(const codec::FrameHeader& theirs) const noexcept {
-  const codec::FrameHeader& mine = active_->header();
-  const unsigned me = mine.source, them = theirs.source;
-  if (mine.count == theirs.count && mine.dtype == theirs.dtype && mine.op == theirs.op &&
-      mine.codec == theirs.codec && mine.algorithm == theirs.algorithm && mine.detail == theirs.detail) {
-    return {};
+bool Session::on_data(const codec::FrameHeader& header, const transport::Message& message) noexcept {
+  Execution* execution = find_running(header.plan, header.start);
+  if (execution == nullptr) {
+    Lane* lane = find_lane(header.plan);
+    const bool later = lane != nullptr ? ahead(lane->next_start - 1, header.start) > 0
+                                       : ahead(last_lane_, header.plan) > 0;
+    if (later) return keep_for_later(header, message);
+    ++dropped_;
+    if (lane != nullptr && lane->empty_count > 0 && ahead(lane->empty_first, header.start) >= 0) {
+      announce_empty_starts(*lane);
+    }
+    return false;
   }
-  if (mine.count != theirs.count) {
-    return fail(Code::mismatch, 0, "mismatched calls: count %" PRIu64 " on rank %u, %" PRIu64 " on rank %u", mine.count, me,
-                theirs.count, them);
+  if (execution->failed()) {
+    ++dropped_;
+    return false;
   }
-  if (mine.dtype != theirs.dtype) {
-    return fail(Code::mismatch, 0, "mismatched calls: datatype %s on rank %u, %s on rank %u", name_of(mine.dtype), me,
-                name_of(theirs.dtype), them);
+  if (Status status = compare_signatures(execution->header(), header); status.is_error()) {
+    log(LogLevel::error, "%s", status.what());
+    fail_all(*execution, status);
+    return false;
   }
-  if (mine.op != theirs.op) {
-    return fail(Code::mismatch, 0, "mismatched calls: operator %s on rank %u, %s on rank %u", op_name(mine.op), me,
-                op_name(theirs.op), them);
+  const bool kept = execution->deliver(header, message);
+  if (execution->failed()) {
+    log(LogLevel::error, "%s", execution->why().what());
+    tell_all(execution->why(), execution->header(), header.start, header.start, false);
   }
-  const codec::Codec* a = codec::find(mine.codec);
-  const codec::Codec* b = codec::find(theirs.codec);
-  if (mine.codec != theirs.codec) {
-    return fail(Code::mismatch, 0, "mismatched calls: codec %s on rank %u, %s on rank %u", a ? a->name : "?", me,
-                b ? b->name : "?", them);
-  }
-  return fail(Code::mismatch, 0,
-              "mismatched calls: the parameters of codec %s, or the datatypes or operators that it does not apply to, differ "
-              "between rank %u (%08x) and rank %u (%08x)",
-              a ? a->name : "?", me, mine.detail, them, theirs.detail);
+  return kept;
 }
 
 void Session::on_sent(std::uint64_t token, Status status) noexcept {
   if (token == kNoticeToken) {
     --notices_pending_;
     push_notices();
-  } else if (active_ != nullptr && token >> 63 == 0) {  // others are of decorators, for copies of theirs
-    const bool failed = active_->failed();
-    active_->sent(token, status);
-    if (!failed && active_->failed()) fail_all(status);
+    return;
+  }
+  const std::size_t place = token >> kPlaceShift;
+  if (place >= running_.size() || running_[place].execution == nullptr) return;  // a decorator's copy
+  Execution& execution = *running_[place].execution;
+  const bool failed = execution.failed();
+  execution.sent(token, status);
+  if (!failed && execution.failed()) {
+    const auto& header = execution.header();
+    tell_all(execution.why(), header, header.start, header.start, false);
   }
 }
 
 void Session::on_peer_failed(int peer, Status status) noexcept {
   log(LogLevel::debug, "rank %d cannot be reached: %s", peer, status.what());
-  if (active_ == nullptr || active_->failed()) return;
-  fail_all(fail(Code::peer_failed, peer, "rank %d cannot be reached: %s", peer, status.what()));
-}
-
-// --- notices ----------------------------------------------------------------------------------------
-
-void Session::tell_all(Status why, std::uint32_t first, std::uint32_t last, bool empty) noexcept {
-  try {
-    OutgoingNotice& out = notices_.emplace_back();
-    out.notice = {.code = static_cast<std::uint32_t>(why.code()), .first = first, .last = last, .empty = empty, .text = {}};
-    std::strncpy(out.notice.text, why.what(), sizeof out.notice.text - 1);
-    if (active_ != nullptr) out.header = active_->header();
-    out.header.kind = codec::FrameKind::abort;
-    out.header.context = context_;
-    out.header.source = static_cast<std::uint32_t>(rank_);
-    out.header.start = last;
-    out.header.payload_bytes = sizeof out.notice;
-  } catch (...) {  // no memory: the others will have to wait for their time-out
-    return;
+  dead_peer_ = peer;
+  for (const Running& r : running_) {
+    if (r.execution == nullptr || r.execution->failed()) continue;
+    fail_all(*r.execution, fail(Code::peer_failed, peer, "rank %d cannot be reached: %s", peer, status.what()));
   }
-  push_notices();
-}
-
-void Session::push_notices() noexcept {
-  if (notices_.empty()) return;
-  bool all = true;
-  for (OutgoingNotice& out : notices_) {
-    const auto* payload = reinterpret_cast<const std::byte*>(&out.notice);
-    alignas(8) std::byte bytes[codec::kHeaderBytes];
-    codec::pack(out.header, checksum_, {payload, sizeof out.notice}, bytes);
-    bool again = false;
-    for (; out.next < size_ && !again; out.next += again ? 0 : 1) {
-      if (out.next == rank_) continue;
-      switch (channel_->send(out.next, bytes, payload, sizeof out.notice, kNoticeToken)) {
-        case transport::Sent::again: again = true; break;
-        case transport::Sent::pending: ++notices_pending_; break;
-        case transport::Sent::done:
-        case transport::Sent::failed: break;  // whoever cannot be reached cannot be told
-      }
-    }
-    all = all && out.next == size_;
-  }
-  if (all && notices_pending_ == 0) notices_.clear();
-}
-
-void Session::on_abort(const codec::FrameHeader&, const transport::Message& message) noexcept {
-  Notice notice;
-  if (message.payload_bytes != sizeof notice) return;
-  std::memcpy(&notice, message.payload, sizeof notice);
-  notice.text[sizeof notice.text - 1] = '\0';
-  const std::uint32_t current = next_start_ - 1;
-  const bool mine = ahead(notice.first, current) >= 0 && ahead(current, notice.last) >= 0;
-  if (mine && active_ != nullptr && !active_->failed()) active_->abandon(status_of(notice));
-  if (ahead(current, notice.last) <= 0) return;
-  try {
-    future_aborts_.push_back(notice);
-  } catch (...) {
-    ++dropped_;
-  }
-}
-
-Status Session::status_of(const Notice& notice) noexcept {
-  if (notice.empty != 0 && active_ != nullptr) {
-    std::snprintf(text_, sizeof text_, "%s, %" PRIu64 " on rank %d", notice.text, active_->header().count, rank_);
-    log(LogLevel::error, "%s", text_);
-  } else {
-    std::snprintf(text_, sizeof text_, "%s", notice.text);
-  }
-  const auto code = notice.code > static_cast<std::uint32_t>(Code::again) &&
-                            notice.code <= static_cast<std::uint32_t>(Code::internal)
-                        ? static_cast<Code>(notice.code)
-                        : Code::internal;
-  return {code, text_};
 }
 
 }  // namespace wring::runtime

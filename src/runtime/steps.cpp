@@ -5,12 +5,30 @@
 // results), an accumulator (raw partial sums), a staging buffer (encoded), or the transport (received).
 // The last reader of a frame or value gives its memory back.
 #include "base/log.hpp"
+#include "base/clock.hpp"
 #include "runtime/execution.hpp"
+#include "runtime/sequence.hpp"
 
 namespace wring::runtime {
 
 using algorithm::Operand;
 using algorithm::Step;
+
+Execution::Ran Execution::run_timed(std::uint32_t slot, std::uint32_t step_index) noexcept {
+  const double begin = now();
+  const Ran ran = run(slot, step_index);
+  const double seconds = now() - begin;
+  switch (plan_.program.steps[step_index].kind) {
+    case Step::Kind::encode:
+    case Step::Kind::publish: counters_.seconds_encode += seconds; break;
+    case Step::Kind::combine:
+    case Step::Kind::keep:
+    case Step::Kind::store: counters_.seconds_decode += seconds; break;
+    case Step::Kind::send:
+    case Step::Kind::recv: break;
+  }
+  return ran;
+}
 
 Execution::Ran Execution::run(std::uint32_t slot, std::uint32_t step_index) noexcept {
   Tile& tile = tiles_[slot];
@@ -83,7 +101,7 @@ Execution::Ran Execution::run_send(std::uint32_t slot, std::uint32_t step_index)
   header.payload_bytes = static_cast<std::uint32_t>(view.bytes);
   alignas(8) std::byte bytes[codec::kHeaderBytes];
   codec::pack(header, plan_.checksum, {view.data, view.bytes}, bytes);
-  const auto token = static_cast<std::uint64_t>(slot) << 32 | step_index;
+  const auto token = token_ | static_cast<std::uint64_t>(slot) << kSlotShift | step_index;
   const auto result = channel_.send(step.peer, bytes, view.data, view.bytes, token);
   if (result == transport::Sent::again) return Ran::blocked;
   if (result == transport::Sent::failed) {

@@ -28,6 +28,8 @@ constexpr std::uint64_t kSmallBytes = 64 * 1024;
 
 /// Longest sleep: only to look at the clock for WRING_TIMEOUT, and in case a wake-up is lost.
 constexpr int kSleepMicroseconds = 1000;
+/// While other communicators have something to do, which cannot be slept for.
+constexpr int kShortSleepMicroseconds = 50;
 
 /// How long a call that failed tries to tell others.
 constexpr double kTellSeconds = 0.5;
@@ -40,20 +42,21 @@ void relax() noexcept {
 
 }  // namespace
 
-Status Communicator::wait_done(std::uint64_t bytes) noexcept {
+void Communicator::wait(const bool& over, std::uint64_t bytes) noexcept {
   const int spins = oversubscribed_ ? kYields : bytes > kSmallBytes ? kSpinsLarge : one_host_ ? kSpinsSmall : kSpinsNetwork;
   const double timeout = config().timeout;
-  double deadline = 0;
-  std::uint64_t arrivals = 0;
+  Progress& others = process_.progress();
   int idle = 0;
   Process::Lock lock(process_);
-  while (!session_->done()) {
-    if (session_->progress()) {
+  while (!over) {
+    bool moved = session_->progress();
+    if (others.busy()) moved = others.advance() || moved;
+    if (moved) {
       idle = 0;
       lock.yield();
       continue;
     }
-    if (session_->done()) break;
+    if (over) break;
     if (++idle < spins) {
       lock.yield();
       if (oversubscribed_) {
@@ -63,33 +66,21 @@ Status Communicator::wait_done(std::uint64_t bytes) noexcept {
       }
       continue;
     }
-    if (timeout > 0) {
-      const double time = now();
-      if (deadline == 0 || arrivals != session_->arrivals()) {
-        arrivals = session_->arrivals();
-        deadline = time + timeout;
-      } else if (time > deadline) {
-        const Status why = fail(Code::timeout, 0, "no frame for %g s (WRING_TIMEOUT): rank %d waits for %s", timeout,
-                                rank_, session_->waiting_for().c_str());
-        log(LogLevel::error, "%s", why.what());
-        session_->fail_all(why);
-        deadline = 0;
-      }
-    }
+    session_->check_time(timeout);
     const bool sending = session_->sending();
     transport::Channel& channel = session_->channel();
+    const int limit = others.busy() ? kShortSleepMicroseconds : kSleepMicroseconds;
     lock.unlock();
-    channel.wait(kSleepMicroseconds, sending);
+    channel.wait(limit, sending);
     lock.lock();
   }
   // Whoever must be told of an error should not have to wait for the next call; but nobody need listen.
-  if (session_->failed() && session_->telling()) {
+  if (session_->telling()) {
     for (const double limit = now() + kTellSeconds; session_->telling() && now() < limit;) {
       if (!session_->progress()) sched_yield();
       lock.yield();
     }
   }
-  return session_->finish();
 }
 
 }  // namespace wring::runtime

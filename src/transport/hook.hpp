@@ -20,7 +20,6 @@ class Hook : public Channel {
   }
   bool progress() noexcept override { return inner_->progress(); }
   void release(void* handle) noexcept override { inner_->release(handle); }
-  Status flush() noexcept override { return inner_->flush(); }
   void wait(int microseconds, bool sending) noexcept override { inner_->wait(microseconds, sending); }
 
  protected:

@@ -36,8 +36,6 @@ class Delay final : public Hook {
     return moved || !held_.empty();
   }
 
-  Status flush() noexcept override { return held_.empty() ? inner_->flush() : kAgain; }
-
  private:
   struct Held {
     unsigned rounds;

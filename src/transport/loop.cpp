@@ -62,8 +62,6 @@ class LoopChannel final : public Channel {
     --fabric_.kept_;
   }
 
-  Status flush() noexcept override { return pending_.empty() ? Status{} : kAgain; }
-
   void wait(int, bool) noexcept override {}
 
  private:

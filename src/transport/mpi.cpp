@@ -2,7 +2,7 @@
 // mpi.cpp - the mpi transport: point-to-point messages on Wring's duplicate of the communicator.
 //
 // A frame is one message: header and payload are copied into a buffer of a pool and sent with
-// MPI_Isend, so a send is done for the caller at once. Frames are received with MPI_Improbe and
+// MPI_Isend. Frames are received with MPI_Improbe and
 // MPI_Imrecv: nothing is posted while no frame is there, so the communicator can be freed any time.
 // Only nonblocking calls are made. Works wherever MPI does; costs one copy on each side.
 #include <mpi.h>
@@ -40,7 +40,7 @@ struct Buffer {
   std::size_t bytes = 0;
   int peer = 0;
   bool small = false;
-  bool courtesy = false;
+  std::uint64_t token = 0;
 };
 
 /// The buffers of all channels. Never destroyed: channels may be closed late.
@@ -120,7 +120,6 @@ class MpiChannel final : public Channel {
             std::uint64_t token) noexcept override;
   bool progress() noexcept override;
   void release(void* handle) noexcept override { pools().put(static_cast<Buffer*>(handle)); }
-  Status flush() noexcept override;
   void wait(int microseconds, bool sending) noexcept override;
 
  private:
@@ -140,7 +139,7 @@ class MpiChannel final : public Channel {
 };
 
 MpiChannel::~MpiChannel() {
-  // Complete after flush(). Otherwise MPI may still read or write the buffers, so they are lost.
+  // Of what has not ended MPI may still read or write the buffers, so they are lost.
   for (Flights* flights : {&sends_, &receives_}) {
     for (MPI_Request& request : flights->requests) MPI_Request_free(&request);
   }
@@ -161,7 +160,7 @@ Sent MpiChannel::send(int peer, const std::byte* header, const void* payload, st
   Buffer* buffer = pools().get(kHeaderBytes + bytes);
   if (buffer == nullptr) return Sent::again;
   buffer->peer = peer;
-  buffer->courtesy = (token & kCourtesy) != 0;
+  buffer->token = token;
   std::memcpy(buffer->memory, header, kHeaderBytes);
   if (bytes) std::memcpy(buffer->memory + kHeaderBytes, payload, bytes);
   MPI_Request request = MPI_REQUEST_NULL;
@@ -173,8 +172,14 @@ Sent MpiChannel::send(int peer, const std::byte* header, const void* payload, st
     log(LogLevel::error, "mpi: cannot send %zu bytes to rank %d: %s", bytes, peer, status.what());
     return Sent::failed;
   }
+  // MPI delivers a message whose send is complete, whether or not this process calls MPI again.
+  int ended = 0;
+  if (MPI_Test(&request, &ended, MPI_STATUS_IGNORE) == MPI_SUCCESS && ended) {
+    pools().put(buffer);
+    return Sent::done;
+  }
   sends_.add(request, buffer);
-  return Sent::done;
+  return Sent::pending;
 }
 
 bool MpiChannel::progress() noexcept {
@@ -198,13 +203,17 @@ bool MpiChannel::advance(Flights& flights, bool receiving) noexcept {
     flights.buffers[slot] = nullptr;
     const int error =
         code == MPI_ERR_IN_STATUS ? flights.statuses[static_cast<std::size_t>(i)].MPI_ERROR : code;
+    Status status;
     if (error != MPI_SUCCESS) {
-      give_up(buffer->peer, mpi_failure(receiving ? "MPI_Imrecv" : "MPI_Isend", error));
-      pools().put(buffer);
-    } else if (receiving) {
+      status = mpi_failure(receiving ? "MPI_Imrecv" : "MPI_Isend", error);
+      give_up(buffer->peer, status);
+    }
+    if (receiving && status.ok()) {
       deliver(buffer);
     } else {
+      const std::uint64_t token = buffer->token;
       pools().put(buffer);
+      if (!receiving) sink_.on_sent(token, status);
     }
   }
   flights.sweep();
@@ -269,13 +278,6 @@ void MpiChannel::deliver(Buffer* buffer) noexcept {
   if (!sink_.on_message(message)) pools().put(buffer);
 }
 
-/// MPI delivers a message whose send is complete, whether or not this process calls MPI again.
-Status MpiChannel::flush() noexcept {
-  advance(sends_, false);
-  const auto owed = [](const Buffer* buffer) { return !buffer->courtesy; };
-  return std::none_of(sends_.buffers.begin(), sends_.buffers.end(), owed) ? Status{} : kAgain;
-}
-
 void MpiChannel::wait(int microseconds, bool) noexcept {
   // MPI cannot be waited for. First give way, then sleep twice as long each time, up to 100 us.
   constexpr int kYields = 16;
@@ -289,7 +291,7 @@ void MpiChannel::wait(int microseconds, bool) noexcept {
   nanosleep(&pause, nullptr);
 }
 
-Caps caps() noexcept { return {.max_payload = kMaxPayload, .in_flight = 4}; }
+Caps caps() noexcept { return {.max_payload = kMaxPayload, .in_flight = 4, .calls_mpi = true}; }
 
 Status open(Bootstrap& boot, Sink& sink, std::unique_ptr<Channel>& out) noexcept {
   void* native = boot.native_comm();

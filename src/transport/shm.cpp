@@ -69,8 +69,6 @@ class ShmChannel final : public Channel {
     inner_->release(handle);
   }
 
-  Status flush() noexcept override { return inner_->flush(); }
-
   void wait(int microseconds, bool sending) noexcept override {
     for (const Incoming& in : incoming_) {
       if (in.box == nullptr) continue;

@@ -21,10 +21,6 @@ inline constexpr std::size_t kHeaderBytes = 64;
 /// Where in a header the 8-byte context stands; senders write it in host (little-endian) order.
 inline constexpr std::size_t kContextOffset = 8;
 
-/// Sends whose token has this bit are a courtesy: flush() does not wait for them. They are for peers that
-/// may have no reason to receive, whose answer a new connection would have to wait for.
-inline constexpr std::uint64_t kCourtesy = std::uint64_t{1} << 63;
-
 /// A received frame. header and payload are valid until on_message returns, or, if it was kept,
 /// until release(handle). payload is aligned to 8 bytes.
 struct Message {
@@ -40,7 +36,8 @@ class Sink {
  public:
   /// A frame for this channel's context has come. Returns whether the message is kept.
   virtual bool on_message(const Message& message) noexcept = 0;
-  /// A send that returned `again`-free but incomplete has ended: its memory may be reused.
+  /// A pending send has ended: its memory may be reused, and the frame arrives even if progress() is never
+  /// called again.
   virtual void on_sent(std::uint64_t token, Status status) noexcept = 0;
   /// The peer can no longer be reached; sends to it have been or will be reported by on_sent.
   virtual void on_peer_failed(int peer, Status status) noexcept = 0;
@@ -50,7 +47,7 @@ class Sink {
 };
 
 enum class Sent : std::uint8_t {
-  done,     ///< memory may be reused at once; no on_sent will come
+  done,     ///< as after on_sent, which will not come
   pending,  ///< memory must stay; on_sent(token) will come
   again,    ///< nothing was taken; try again after progress()
   failed,   ///< nothing was taken; the reason has been logged
@@ -69,9 +66,6 @@ class Channel {
   virtual bool progress() noexcept = 0;
   /// Gives a kept message back.
   virtual void release(void* handle) noexcept = 0;
-  /// ok once everything sent on this channel, but courtesies, has left this process's buffers, so that it
-  /// arrives even if progress() is never called again; else again.
-  virtual Status flush() noexcept = 0;
   /// Blocks until progress() may have something to do, or for at most microseconds. Called without
   /// the caller's lock. sending: own sends are incomplete.
   virtual void wait(int microseconds, bool sending) noexcept = 0;
@@ -98,6 +92,7 @@ class Bootstrap {
 struct Caps {
   std::size_t max_payload;      ///< largest payload of one frame
   int in_flight;                ///< frames per peer that keep it busy
+  bool calls_mpi = false;       ///< progress() does: only threads that may call MPI can make it
 };
 
 /// A transport: one file of this room exports one constant object of this type, listed in

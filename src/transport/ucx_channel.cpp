@@ -110,7 +110,6 @@ Sent UcxChannel::started(Peer& peer, SendOp* op, ucs_status_ptr_t request) noexc
     return Sent::failed;
   }
   link_in(op);
-  if ((op->token & kCourtesy) == 0) ++unsent_;
   return Sent::pending;
 }
 
@@ -122,7 +121,6 @@ void UcxChannel::on_sent(void* request, ucs_status_t status, void* arg) noexcept
   Worker::instance().send_ops.put(op);
   ucp_request_free(request);
   if (channel == nullptr) return;
-  if ((token & kCourtesy) == 0) --channel->unsent_;
   channel->sink_.on_sent(token, status == UCS_OK
                                     ? Status{}
                                     : Status{Code::peer_failed, ucs_status_string(status), status});
@@ -136,7 +134,6 @@ void UcxChannel::peer_failed(const Peer& peer) noexcept {
     for (SendOp* op = peer.pending; op; op = op->next) {
       if (op->channel != this) continue;
       op->channel = nullptr;
-      if ((op->token & kCourtesy) == 0) --unsent_;
       sink_.on_sent(op->token, status);
     }
     sink_.on_peer_failed(static_cast<int>(rank), status);

@@ -22,8 +22,6 @@ class UcxChannel final : public Channel {
             std::uint64_t token) noexcept override;
   bool progress() noexcept override { return worker_.progress(); }
   void release(void* handle) noexcept override;
-  /// A send that UCX has completed is in the peer's memory or in the kernel: ucx_channel.cpp.
-  Status flush() noexcept override { return unsent_ == 0 ? Status{} : kAgain; }
   void wait(int microseconds, bool sending) noexcept override {
     worker_.wait(microseconds, sending);
   }
@@ -40,7 +38,6 @@ class UcxChannel final : public Channel {
   Sink& sink_;
   std::uint64_t context_;
   std::vector<Peer*> peers_;  ///< by rank; null for this rank
-  std::uint64_t unsent_ = 0;  ///< sends that UCX has not completed, but courtesies
 };
 
 /// Gives back what a receipt holds, and the receipt.

@@ -75,7 +75,7 @@ void apply_settings(ucp_config_t* config, const std::string& resources) noexcept
        {"UCX_MM_ERROR_HANDLING", "UCX_POSIX_ERROR_HANDLING", "UCX_SYSV_ERROR_HANDLING"}},
       // In shared memory only this notices that a peer is dead. UCX's own value is 20 s.
       {{}, "KEEPALIVE_INTERVAL", "1s", {"UCX_KEEPALIVE_INTERVAL"}},
-      // Whatever the environment says: flush() rests on it (ucx_channel.cpp).
+      // Whatever the environment says: the end of a send rests on it (ucx_channel.cpp).
       {{}, "ZCOPY_THRESH", "auto", {}},
   };
   const auto present = [&](const char* name) { return resources.find(name) != std::string::npos; };

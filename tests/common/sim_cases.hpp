@@ -103,6 +103,7 @@ inline std::vector<std::vector<Outcome>> run_back_to_back(
     std::size_t next = 0;
     std::unique_ptr<plan::Plan> plan;
     std::unique_ptr<runtime::Execution> execution;
+    Over waiter;
   };
   const std::size_t size = calls.size();
   std::vector<Rank> ranks(size);
@@ -117,11 +118,10 @@ inline std::vector<std::vector<Outcome>> run_back_to_back(
       runtime::Session& session = world.session(static_cast<int>(r));
       if (rank.execution != nullptr) {
         moved = session.progress() || moved;
-        if (!session.done()) continue;
+        if (!rank.waiter.over) continue;
         Outcome& out = outcomes[r].back();
-        const Status status = session.finish();
-        out.code = status.code();
-        out.what = status.what();
+        out.code = rank.waiter.code;
+        out.what = rank.waiter.what;
         out.counters = rank.execution->counters();
         rank.execution.reset();
         rank.plan.reset();
@@ -130,15 +130,16 @@ inline std::vector<std::vector<Outcome>> run_back_to_back(
         Outcome& out = outcomes[r].emplace_back();
         out.result.resize(call.data.size());
         if (call.problem.count == 0) {
-          session.start_empty();
+          session.start_empty(session.calls());
           out.code = Code::ok;
         } else {
           rank.plan = std::make_unique<plan::Plan>(
               plan::make_plan(call.problem, call.settings, static_cast<int>(r)));
           rank.execution = std::make_unique<runtime::Execution>(
-              *rank.plan, session.channel(), device::host_pool(), 0x1234567890abcdefu, 0);
-          if (session.start(*rank.execution, call.data.data(), out.result.data(), {}).is_error())
-            std::abort();
+              *rank.plan, session.channel(), device::host_pool(), 0x1234567890abcdefu);
+          rank.waiter = {};
+          session.start(session.calls(), *rank.execution, call.data.data(), out.result.data(), {},
+                        rank.waiter);
         }
       } else {
         moved = session.progress() || moved;  // as in MPI_Finalize
@@ -151,9 +152,10 @@ inline std::vector<std::vector<Outcome>> run_back_to_back(
     if (idle_rounds <= 50) continue;
     for (std::size_t r = 0; r < size; ++r) {
       if (ranks[r].execution == nullptr) continue;
-      auto& session = world.session(static_cast<int>(r));
-      session.fail_all(
-          fail(Code::timeout, 0, "rank %zu waits for %s", r, session.waiting_for().c_str()));
+      runtime::Execution& execution = *ranks[r].execution;
+      world.session(static_cast<int>(r))
+          .fail_all(execution, fail(Code::timeout, 0, "rank %zu waits for %s", r,
+                                    execution.waiting_for().c_str()));
     }
     idle_rounds = 0;
   }

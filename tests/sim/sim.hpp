@@ -35,6 +35,18 @@ struct Outcome {
 
 using Decorate = std::function<std::unique_ptr<transport::Channel>(int rank, std::unique_ptr<transport::Channel>)>;
 
+/// Notes the end of a start.
+struct Over final : runtime::Completion {
+  bool over = false;
+  Code code = Code::ok;
+  std::string what;
+  void completed(Status status) noexcept override {
+    over = true;
+    code = status.code();
+    what = status.what();
+  }
+};
+
 /// A communicator of `size` >= 2 simulated ranks.
 class World {
  public:
@@ -55,6 +67,7 @@ class World {
     struct Rank {
       std::unique_ptr<plan::Plan> plan;
       std::unique_ptr<runtime::Execution> execution;
+      Over waiter;
       std::vector<std::byte> sent;  // the caller's send buffer; must not change
       bool begun = false, over = false;
     };
@@ -75,7 +88,7 @@ class World {
           constexpr std::size_t kGuard = 64;
           out.result.assign(call.data.size() + 2 * kGuard, std::byte{0xa5});
           if (call.problem.count == 0) {
-            session.start_empty();
+            session.start_empty(session.calls());
             out.code = Code::ok;
             rank.over = true;
             --left;
@@ -83,12 +96,12 @@ class World {
           }
           rank.plan = std::make_unique<plan::Plan>(plan::make_plan(call.problem, call.settings, static_cast<int>(r)));
           rank.execution = std::make_unique<runtime::Execution>(*rank.plan, session.channel(), device::host_pool(),
-                                                                0x1234567890abcdefu, 0);
+                                                                0x1234567890abcdefu);
           rank.sent = call.data;
           std::byte* recv = out.result.data() + kGuard;
           if (call.in_place) std::memcpy(recv, call.data.data(), call.data.size());
           const void* send = call.in_place ? static_cast<const void*>(recv) : rank.sent.data();
-          if (session.start(*rank.execution, send, recv, {}).is_error()) std::abort();
+          session.start(session.calls(), *rank.execution, send, recv, {}, rank.waiter);
           continue;
         }
         if (rank.over) {
@@ -96,11 +109,9 @@ class World {
           continue;
         }
         moved = session.progress() || moved;
-        if (!session.done()) continue;
-        out.counters = {};
-        const Status status = session.finish();
-        out.code = status.code();
-        out.what = status.what();
+        if (!rank.waiter.over) continue;
+        out.code = rank.waiter.code;
+        out.what = rank.waiter.what;
         out.counters = rank.execution->counters();
         check_memory(calls[r], rank.sent, out);
         rank.over = moved = true;
@@ -110,7 +121,8 @@ class World {
       if (idle_rounds > 50) {
         for (std::size_t r = 0; r < size; ++r) {
           if (ranks[r].begun && !ranks[r].over) {
-            sessions_[r]->fail_all(fail(Code::timeout, 0, "rank %zu waits for %s", r, sessions_[r]->waiting_for().c_str()));
+            runtime::Execution& execution = *ranks[r].execution;
+            sessions_[r]->fail_all(execution, fail(Code::timeout, 0, "rank %zu waits for %s", r, execution.waiting_for().c_str()));
           }
         }
         idle_rounds = 0;

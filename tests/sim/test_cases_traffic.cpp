@@ -88,7 +88,7 @@ TEST(A26, CallNumbersWrapAround) {
   for (std::uint32_t first : {0xfffffffdu, 0x7ffffffdu, 8388605u}) {
     for (int size : {2, 3, 5}) {
       World world(size, first);
-      for (int r = 0; r < size; ++r) world.session(r).set_next_start(first);
+      for (int r = 0; r < size; ++r) world.session(r).calls().next_start = first;
       int turn = 0;
       for (int repeat = 0; repeat < 10; ++repeat) {
         const auto* a =
