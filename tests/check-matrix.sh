@@ -8,6 +8,8 @@ set -euo pipefail
 usage() {
   cat <<'USAGE'
 Usage: check-matrix.sh BUILDDIR [SIZES] [RANKS] [TYPES]
+Environment: WARMUP=N calls before the one that is checked (default 1); STOCHASTIC=SPEC another
+codec than stochastic int8, or none if empty; LIMIT=SECONDS for each run (default 1800).
   SIZES  default 0,4,12,4k,1m+4      RANKS  default 1,2,3,4,5,7,8      TYPES  default float,double,fp16,bf16
 For each number of ranks and transport prints how many rows there were, and those that are not right.
 USAGE
@@ -27,8 +29,9 @@ if [[ $("$mpiexec" --version 2>&1) == *"Open"* ]]; then
   launch+=(--oversubscribe --bind-to none)
 fi
 options=()
-for codec in none fp16 bf16 int8 int4 int8:rounding=stochastic,seed=7; do options+=(--codec "$codec"); done
-for algorithm in auto recursive_doubling tree ring direct; do options+=(--algorithm "$algorithm"); done
+for codec in none fp16 bf16 int8 int4 ${STOCHASTIC-int8:rounding=stochastic,seed=7}; do options+=(--codec "$codec"); done
+# auto is one of the others.
+for algorithm in $("$build/wring_info" --algorithms | awk '/^[a-z]/ && $1 != "name" {print $1}'); do options+=(--algorithm "$algorithm"); done
 for type in ${types//,/ }; do options+=(--type "$type"); done
 
 log=$(mktemp)
@@ -39,7 +42,7 @@ for transport in ucx mpi; do
   for n in ${ranks//,/ }; do
     start=$SECONDS
     status=0
-    timeout "$limit" "${launch[@]}" -n "$n" "$build/wring_perf" --check --sizes "$sizes" --iters 1 --warmup 1 \
+    timeout "$limit" "${launch[@]}" -n "$n" "$build/wring_perf" --check --sizes "$sizes" --iters 1 --warmup "${WARMUP:-1}" \
       "${options[@]}" >"$log" 2>&1 </dev/null || status=$?
     printf '%-4s %2d ranks: %s (%d s)\n' "$transport" "$n" "$(tail -n 1 "$log")" $((SECONDS - start))
     if ((status != 0)); then

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # local.mk - sources of the plan room.
 libwring_core_la_SOURCES += \
+  %D%/error_bound.cpp \
   %D%/geometry.cpp \
   %D%/plan.cpp \
   %D%/plan.hpp \

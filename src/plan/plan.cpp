@@ -3,7 +3,6 @@
 #include "plan/plan.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/config.hpp"
 
@@ -104,36 +103,6 @@ std::string Plan::describe() const {
   text += ", " + std::to_string(geometry.tiles) + " tiles, " + std::to_string(depth) + " in flight";
   text += std::string(": ") + choice.reason;
   return text;
-}
-
-double error_bound(const Problem& problem, const Choice& choice, double sum_abs, double sum_max,
-                   double result) {
-  const int p = problem.size;
-  if (p == 1) return 0;
-  // Roundings of the accumulator: P - 1 additions, a division, and as many scalings that can touch
-  // the smallest subnormal numbers.
-  const bool wide = real_of(problem.dtype) == Real::f64;
-  const double unit = wide ? 0x1p-53 : 0x1p-24, least = wide ? 0x1p-1074 : 0x1p-149;
-  const double sums = std::expm1((p + 1) * std::log1p(unit));
-
-  double lossy = 0, absolute = 0, base = sum_abs;
-  if (choice.codec.lossy()) {
-    const codec::ErrorModel model = choice.codec.codec->error_model(choice.codec.params, real_of(problem.dtype));
-    const int hops = choice.algorithm->lossy_hops(p);
-    lossy = std::expm1(hops * std::log1p(model.relative));
-    if (model.of_block_max) base = sum_max;
-    // Each of at most P encodings per level adds the absolute term, with what later roundings make of it.
-    absolute = model.absolute * hops * p * (1 + lossy);
-  }
-  double bound = base * (lossy + sums + lossy * sums) + absolute * (1 + sums) + 2.0 * p * least;
-  if (problem.op == Op::avg) bound = bound / p + 2 * least + unit * std::abs(result);
-  // The last rounding, to the caller's type.
-  const double magnitude = std::abs(result) + bound;
-  switch (problem.dtype) {
-    case Dtype::f16: return bound + std::max(magnitude * 0x1p-11, 0x1p-25);
-    case Dtype::bf16: return bound + std::max(magnitude * 0x1p-8, 0x1p-134);
-    default: return bound;
-  }
 }
 
 }  // namespace wring::plan

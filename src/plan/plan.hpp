@@ -108,9 +108,20 @@ struct Plan {
 Plan make_plan(const Problem& problem, const Settings& settings, int rank);
 
 /// Largest error of an element of the result, by the codec's and the algorithm's published formula
-/// (docs/codecs.md). sum_abs: sum over ranks of |contribution|; sum_max: sum over ranks of the largest
-/// magnitude in the element's codec block; result: the exact result.
-double error_bound(const Problem& problem, const Choice& choice, double sum_abs, double sum_max,
-                   double result);
+/// (docs/codecs.md).
+class ErrorBound {
+ public:
+  ErrorBound(const Problem& problem, const Choice& choice);
+  /// sum_abs: sum over ranks of |contribution|; sum_max: sum over ranks of the largest magnitude in the
+  /// element's codec block; result: the exact result.
+  double operator()(double sum_abs, double sum_max, double result) const noexcept;
+
+ private:
+  int size_;
+  Dtype dtype_;
+  bool average_, of_block_max_ = false;
+  double unit_ = 0, least_ = 0;              ///< roundoff and smallest number of accumulators
+  double relative_ = 0, absolute_ = 0;       ///< error of the sum: relative to what sum_abs or sum_max say, and beside it
+};
 
 }  // namespace wring::plan

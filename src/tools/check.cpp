@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace wring::tools {
@@ -103,6 +104,8 @@ class Inexact {
   Inexact(const Checked& call, int size, std::size_t n)
       : call_(call),
         size_(size),
+        bound_(call.info.compressed ? std::optional<plan::ErrorBound>(std::in_place, call.info.problem, call.info.choice)
+                                    : std::nullopt),
         block_(call.info.compressed ? call.info.choice.codec.block() : 1),
         input_(n),
         wide_(n),
@@ -175,9 +178,7 @@ class Inexact {
       const double relative = std::expm1(size_ * std::log1p(r.unit));
       return std::abs(exact) * relative + size_ * r.half_least * sum_abs_[i] * (1 + relative);
     }
-    return call_.info.compressed ? plan::error_bound(call_.info.problem, call_.info.choice,
-                                                     sum_abs_[i], sum_max_[i], exact)
-                                 : 0;
+    return bound_ ? (*bound_)(sum_abs_[i], sum_max_[i], exact) : 0;
   }
 
   void judge(Wide result, Wide exact, double allowed, Partial& out) const {
@@ -200,6 +201,7 @@ class Inexact {
 
   const Checked& call_;
   int size_;
+  std::optional<plan::ErrorBound> bound_;
   std::size_t block_;
   std::vector<T> input_;
   std::vector<Wide> wide_, exact_;
@@ -220,24 +222,6 @@ struct ReducerOf<T> {
   using Type = Exact<T>;
 };
 
-std::uint64_t hash_bytes(const void* data, std::uint64_t bytes) {
-  const auto* at = static_cast<const unsigned char*>(data);
-  std::uint64_t h = bytes;
-  const auto take = [&h](std::uint64_t word) {
-    h = (h ^ word) * 0x9e3779b97f4a7c15u;
-    h ^= h >> 32;
-  };
-  for (; bytes >= 8; bytes -= 8, at += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, at, 8);
-    take(word);
-  }
-  std::uint64_t word = 0;
-  std::memcpy(&word, at, bytes);
-  take(word);
-  return h;
-}
-
 bool all_same(MPI_Comm comm, const void* data, std::uint64_t bytes) {
   const std::uint64_t mine = hash_bytes(data, bytes);
   std::uint64_t both[2] = {mine, ~mine}, least[2];
@@ -247,8 +231,8 @@ bool all_same(MPI_Comm comm, const void* data, std::uint64_t bytes) {
 
 /// Elements of the send buffer that are not what they were.
 std::uint64_t changed(const Checked& call, int rank, std::uint64_t chunk) {
-  if (call.send == nullptr) return 0;
   const std::size_t each = call.element.bytes;
+  if (call.send == nullptr || hash_bytes(call.send, call.count * each) == call.send_hash) return 0;
   const auto* at = static_cast<const std::byte*>(call.send);
   std::vector<std::byte> made(chunk * each);
   std::uint64_t wrong = 0;
@@ -264,6 +248,27 @@ std::uint64_t changed(const Checked& call, int rank, std::uint64_t chunk) {
 }
 
 }  // namespace
+
+std::uint64_t hash_bytes(const void* data, std::uint64_t bytes) noexcept {
+  // Four lanes, so that multiplications overlap.
+  constexpr std::size_t kLanes = 4;
+  const auto* at = static_cast<const unsigned char*>(data);
+  std::uint64_t lanes[kLanes] = {bytes, 1, 2, 3};
+  const auto take = [](std::uint64_t& h, std::uint64_t word) {
+    h = (h ^ word) * 0x9e3779b97f4a7c15u;
+    h ^= h >> 32;
+  };
+  for (; bytes >= 8 * kLanes; bytes -= 8 * kLanes, at += 8 * kLanes) {
+    for (std::size_t i = 0; i < kLanes; ++i) {
+      std::uint64_t word;
+      std::memcpy(&word, at + 8 * i, 8);
+      take(lanes[i], word);
+    }
+  }
+  for (; bytes > 0; --bytes, ++at) take(lanes[0], *at);
+  for (std::size_t i = 1; i < kLanes; ++i) take(lanes[0], lanes[i]);
+  return lanes[0];
+}
 
 Verdict check(const Checked& call) {
   int rank = 0, size = 1;

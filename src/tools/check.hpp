@@ -19,6 +19,7 @@ struct Checked {
   MPI_Comm comm;
   std::uint64_t count;
   const void* send;  ///< null if it may have changed: in place
+  std::uint64_t send_hash;  ///< of its bytes before the call
   const void* recv;
   bool intact;  ///< what lies beside recv is as it was
   runtime::CallInfo info;
@@ -34,6 +35,9 @@ struct Verdict {
   std::uint64_t wrong =
       0;  ///< elements beyond their bound, or written where none should be, over all ranks
 };
+
+/// Tells buffers apart.
+std::uint64_t hash_bytes(const void* data, std::uint64_t bytes) noexcept;
 
 /// Collective.
 Verdict check(const Checked& call);

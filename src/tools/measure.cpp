@@ -181,6 +181,7 @@ bool Bench::run(MPIX_Codec codec, Row& row) {
   std::memset(recv_ - kGuardBytes, static_cast<int>(kGuard), kGuardBytes);
   std::memset(recv_ + bytes, static_cast<int>(kGuard), kGuardBytes);
 
+  const std::uint64_t send_hash = options_.check ? hash_bytes(send_, bytes) : 0;
   Times times;
   const int code = time_calls(codec, bytes, times);
   if (code != MPI_SUCCESS) {
@@ -213,6 +214,7 @@ bool Bench::run(MPIX_Codec codec, Row& row) {
                          .comm = comm_,
                          .count = count_,
                          .send = options_.in_place ? nullptr : send_,
+                         .send_hash = send_hash,
                          .recv = recv_,
                          .intact = intact(bytes),
                          .info = info});

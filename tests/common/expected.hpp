@@ -48,7 +48,7 @@ inline Expected expect(const plan::Problem& p, const plan::Choice& choice, const
       out.exact.push_back(exact);
       out.bound.push_back(
           std::isfinite(exact)
-              ? plan::error_bound(p, choice, static_cast<double>(sum_abs), sum_max, exact)
+              ? plan::ErrorBound(p, choice)(static_cast<double>(sum_abs), sum_max, exact)
               : 0);
     }
   }

@@ -184,7 +184,7 @@ void random_call(std::mt19937_64& random, const std::vector<T>& in, std::vector<
   double exact[7], bound[7];
   for (int k = 0; k < 7; ++k) {
     exact[k] = total * (1 + k);
-    bound[k] = wring::plan::error_bound(info.problem, info.choice, exact[k], total * 7, exact[k]);
+    bound[k] = wring::plan::ErrorBound(info.problem, info.choice)(exact[k], total * 7, exact[k]);
   }
   // Of long vectors some elements everywhere, and the ends; all of them now and then.
   const std::size_t step = n < 5000 || i % 50 == 0 ? 1 : 61;

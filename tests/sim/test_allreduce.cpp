@@ -102,7 +102,7 @@ void expect_right(const std::vector<Call>& calls, const std::vector<Outcome>& ou
     if (p.op == Op::avg) sum /= p.size;
     const double exact = static_cast<double>(sum);
     const double got = load(p.dtype, outcomes[0].result.data() + i * each);
-    const double bound = plan::error_bound(p, choice, static_cast<double>(abs), block_max[i / block], exact);
+    const double bound = plan::ErrorBound(p, choice)(static_cast<double>(abs), block_max[i / block], exact);
     ASSERT_LE(std::abs(got - exact), bound) << "element " << i << ": " << got << " for " << exact;
   }
 }
