@@ -70,6 +70,7 @@ Status iallreduce(const Arguments& a, MPI_Request* request, MakeCode make_code) 
   }
   if (reduction.path == Reduction::Path::mpi) return ipass_on(*process, a, request, make_code);
 
+  c->forget_last();
   CachedCall* call = nullptr;
   if (c->size() > 1 && a.count > 0) {
     call = c->find_call(key);

@@ -98,17 +98,42 @@ void Bench::prepare(std::uint64_t bytes, bool last) noexcept {
   }
 }
 
-int Bench::call_wring(MPIX_Codec codec, double& seconds) {
+int Bench::make_plan(MPIX_Codec codec) {
+  const void* input = options_.in_place ? MPI_IN_PLACE : send_;
+  return MPIX_Allreduce_compressed_init_c(input, recv_, static_cast<MPI_Count>(count_),
+                                          mpi_type(element_), mpi_op(options_.op), codec, comm_,
+                                          MPI_INFO_NULL, &plan_);
+}
+
+int Bench::call(MPIX_Codec codec) {
   const void* input = options_.in_place ? MPI_IN_PLACE : send_;
   MPI_Datatype type = mpi_type(element_);
   MPI_Op op = mpi_op(options_.op);
+  const auto count = static_cast<MPI_Count>(count_);
+  switch (options_.form) {
+    case CallForm::plan: {
+      const int code = MPIX_Plan_start(plan_);
+      return code == MPI_SUCCESS ? MPIX_Plan_wait(plan_) : code;
+    }
+    case CallForm::nonblocking: {
+      MPI_Request request = MPI_REQUEST_NULL;
+      const int code =
+          MPIX_Iallreduce_compressed_c(input, recv_, count, type, op, codec, comm_, &request);
+      return code == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : code;
+    }
+    case CallForm::blocking:
+      break;
+  }
+  if (count_ > INT_MAX) {
+    return MPIX_Allreduce_compressed_c(input, recv_, count, type, op, codec, comm_);
+  }
+  return MPIX_Allreduce_compressed(input, recv_, static_cast<int>(count_), type, op, codec, comm_);
+}
+
+int Bench::call_wring(MPIX_Codec codec, double& seconds) {
   MPI_Barrier(comm_);
   const auto begin = Clock::now();
-  const int code = count_ <= INT_MAX
-                       ? MPIX_Allreduce_compressed(input, recv_, static_cast<int>(count_), type, op,
-                                                   codec, comm_)
-                       : MPIX_Allreduce_compressed_c(input, recv_, static_cast<MPI_Count>(count_),
-                                                     type, op, codec, comm_);
+  const int code = call(codec);
   seconds = since(begin);
   return code;
 }
@@ -183,7 +208,8 @@ bool Bench::run(MPIX_Codec codec, Row& row) {
 
   const std::uint64_t send_hash = options_.check ? hash_bytes(send_, bytes) : 0;
   Times times;
-  const int code = time_calls(codec, bytes, times);
+  int code = options_.form == CallForm::plan ? make_plan(codec) : MPI_SUCCESS;
+  if (code == MPI_SUCCESS) code = time_calls(codec, bytes, times);
   if (code != MPI_SUCCESS) {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
@@ -194,7 +220,11 @@ bool Bench::run(MPIX_Codec codec, Row& row) {
   row.seconds = median_of_slowest(times.wring, comm_);
   if (!times.mpi.empty()) row.mpi_seconds = median_of_slowest(times.mpi, comm_);
 
-  const runtime::CallInfo info = runtime::last_call(comm_);
+  const runtime::CallInfo info =
+      plan_ != MPIX_PLAN_NULL
+          ? runtime::last_start(reinterpret_cast<runtime::PlanHandle>(plan_))
+          : runtime::last_call(comm_);
+  if (plan_ != MPIX_PLAN_NULL) MPIX_Plan_free(&plan_);
   row.transport = info.transport;
   row.device = device::owner_of(recv_).name;
   if (info.compressed) {

@@ -46,6 +46,8 @@ class Bench {
  private:
   struct Times;
   void prepare(std::uint64_t bytes, bool last) noexcept;
+  int make_plan(MPIX_Codec codec);
+  int call(MPIX_Codec codec);
   int call_wring(MPIX_Codec codec, double& seconds);
   int call_mpi(double& seconds);
   int time_calls(MPIX_Codec codec, std::uint64_t bytes, Times& times);
@@ -60,6 +62,7 @@ class Bench {
   std::byte* send_ = nullptr;
   std::byte* recv_ = nullptr;  // behind the first guard
   std::uint64_t count_ = 0;
+  MPIX_Plan plan_ = MPIX_PLAN_NULL;
 };
 
 }  // namespace wring::tools

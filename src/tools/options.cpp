@@ -62,7 +62,7 @@ void declare(CLI::App& app, Words& w, Options& o) {
   repeatable(app.add_option("--type", w.types,
                             "element type; repeatable (default: float): " + type_names()));
   app.add_option("--op", w.op, "operator: sum, avg, min, max or prod")->capture_default_str();
-  app.add_option("--form", w.form, "call form: blocking")->capture_default_str();
+  app.add_option("--form", w.form, "call form: blocking, nonblocking (call and MPI_Wait) or plan (start and wait)")->capture_default_str();
   app.add_option("--data", w.data, "input: gaussian, smooth, or a file of raw elements")
       ->capture_default_str();
   app.add_option("--seed", o.seed, "of the input")->capture_default_str();
@@ -91,6 +91,13 @@ void set_sizes(const Words& w, Options& o) {
   if (min > max) throw std::invalid_argument("--min " + w.min + " is above --max " + w.max);
   if (!(w.factor > 1)) throw std::invalid_argument("--factor must be above 1");
   o.sizes = size_range(min, max, w.factor);
+}
+
+CallForm form_of(const std::string& name) {
+  for (const CallForm form : {CallForm::blocking, CallForm::nonblocking, CallForm::plan}) {
+    if (name == name_of(form)) return form;
+  }
+  throw std::invalid_argument("--form: \"" + name + "\" is not one of blocking, nonblocking, plan");
 }
 
 /// Names to objects; throws what is wrong.
@@ -127,9 +134,7 @@ void resolve(const Words& w, Options& o) {
                                   e->name);
     }
   }
-  if (w.form != "blocking") {
-    throw std::invalid_argument("--form: \"" + w.form + "\" is not there, only blocking is");
-  }
+  o.form = form_of(w.form);
   if (w.data == "smooth") {
     o.data = Data::Kind::smooth;
   } else if (w.data != "gaussian") {
@@ -149,6 +154,18 @@ std::uint64_t one_term(const std::string& term, const std::string& list) {
 }
 
 }  // namespace
+
+const char* name_of(CallForm form) noexcept {
+  switch (form) {
+    case CallForm::nonblocking:
+      return "nonblocking";
+    case CallForm::plan:
+      return "plan";
+    case CallForm::blocking:
+      break;
+  }
+  return "blocking";
+}
 
 std::vector<std::uint64_t> parse_sizes(const std::string& list) {
   std::vector<std::uint64_t> sizes;

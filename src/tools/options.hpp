@@ -11,12 +11,17 @@
 
 namespace wring::tools {
 
+/// Which form of the call is timed.
+enum class CallForm { blocking, nonblocking, plan };
+const char* name_of(CallForm form) noexcept;
+
 struct Options {
   std::vector<std::uint64_t> sizes;     ///< bytes, in the order of the rows
   std::vector<std::string> codecs;      ///< specifications that parse
   std::vector<std::string> algorithms;  ///< names, "auto", or one "": as the environment says
   std::vector<const Element*> types;
   Operator op = Operator::sum;
+  CallForm form = CallForm::blocking;
   Data::Kind data = Data::Kind::gaussian;
   std::string data_file;
   std::string json;  ///< file for rank 0 to write; empty: none

@@ -82,9 +82,9 @@ void Report::print_header() const {
   const std::string data = options_.data == Data::Kind::file     ? options_.data_file
                            : options_.data == Data::Kind::smooth ? "smooth"
                                                                  : "gaussian";
-  std::printf("# form blocking, op %s, data %s, seed %" PRIu64
+  std::printf("# form %s, op %s, data %s, seed %" PRIu64
               "%s; median time of the slowest rank; GB = 1e9 bytes\n",
-              name_of(options_.op), data.c_str(), options_.seed,
+              name_of(options_.form), name_of(options_.op), data.c_str(), options_.seed,
               options_.in_place ? ", in place" : "");
   std::printf("#");
   std::printf(kColumns, "bytes", "type", "codec", "algorithm", "time_us", "algbw", "busbw", "ratio",
@@ -152,7 +152,7 @@ std::string Report::json_line(const Row& row) const {
       {"count", row.count},
       {"type", row.element->name},
       {"op", name_of(options_.op)},
-      {"form", "blocking"},
+      {"form", name_of(options_.form)},
       {"codec", row.codec},
       {"algorithm", json_of(row.algorithm)},
       {"segment", json_of(row.segment)},
