@@ -19,7 +19,8 @@ unit_sources = \
   tests/unit/test_kernels_simd.cpp \
   tests/unit/test_plan.cpp \
   tests/unit/test_schedule.cpp \
-  tests/unit/test_status.cpp
+  tests/unit/test_status.cpp \
+  tests/unit/test_trace.cpp
 
 # tests/sim: many ranks in one process, over transport/loop. Headers are listed too.
 sim_sources = \

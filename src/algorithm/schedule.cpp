@@ -7,6 +7,19 @@
 
 namespace wring::algorithm {
 
+const char* name_of(Step::Kind kind) noexcept {
+  switch (kind) {
+    case Step::Kind::encode: return "encode";
+    case Step::Kind::send: return "send";
+    case Step::Kind::recv: return "recv";
+    case Step::Kind::combine: return "combine";
+    case Step::Kind::publish: return "publish";
+    case Step::Kind::keep: return "keep";
+    case Step::Kind::store: break;
+  }
+  return "store";
+}
+
 std::int64_t Program::find_receive(std::int32_t peer, std::uint32_t label) const noexcept {
   auto less = [](const Receive& r, const std::pair<std::int32_t, std::uint32_t>& key) {
     return std::tie(r.peer, r.label) < std::tie(key.first, key.second);

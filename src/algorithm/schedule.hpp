@@ -57,6 +57,9 @@ struct Step {
   std::uint32_t key = 0;
 };
 
+/// "encode", "send" ...
+const char* name_of(Step::Kind kind) noexcept;
+
 /// One rank's steps for a tile, and how they depend on each other. Immutable once built.
 struct Program {
   std::uint32_t slices = 1;

@@ -10,5 +10,7 @@ libwring_core_la_SOURCES += \
   %D%/log.cpp \
   %D%/log.hpp \
   %D%/status.cpp \
-  %D%/status.hpp
+  %D%/status.hpp \
+  %D%/trace.cpp \
+  %D%/trace.hpp
 EXTRA_DIST += %D%/README.md

@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/trace.hpp"
 #include "runtime/sequence.hpp"
 
 namespace wring::runtime {
@@ -45,7 +46,7 @@ Execution::Execution(const plan::Plan& plan, transport::Channel& channel, device
       channel_(channel),
       pool_(pool),
       arithmetic_(plan.problem, plan.choice.codec, kernels::best()),
-      timed_(plan.problem.bytes() >= kTimedBytes) {
+      timed_(plan.problem.bytes() >= kTimedBytes || trace::enabled()) {
   header_.context = context;
   header_.count = plan.problem.count;
   header_.dtype = plan.problem.dtype;
@@ -133,7 +134,14 @@ Status Execution::end() noexcept {
   }
   counters_.escapes = env_.escapes;
   counters_.overflows = env_.overflows;
-  if (timed_) counters_.seconds = now() - began_;
+  if (timed_) {
+    const double end = now();
+    counters_.seconds = end - began_;
+    if (trace::enabled()) {
+      trace::record({.name = failed_ ? "failed start" : plan_.choice.algorithm->name, .begin = began_, .end = end, .lane = header_.plan,
+                     .start = header_.start, .tile = 0, .peer = -1, .bytes = plan_.problem.bytes(), .row = trace::Span::Row::starts});
+    }
+  }
   return why_;
 }
 

@@ -4,11 +4,13 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 
 #include "base/config.hpp"
 #include "base/log.hpp"
+#include "base/trace.hpp"
 #include "runtime/bootstrap.hpp"
 #include "runtime/communicator.hpp"
 #include "runtime/persistent_plan.hpp"
@@ -93,6 +95,7 @@ void Process::stop() noexcept {
   progress_.stop();
   // Nobody may close its side while another rank is still in a call: all communicators, at once, so that
   // their order on different ranks does not matter.
+  if (trace::enabled()) (void)trace::write(config().trace, world_rank_);
   std::vector<Communicator*> all;
   for (const auto& c : communicators_) all.push_back(c.get());
   Communicator::synchronize(all);
@@ -166,17 +169,23 @@ Status Process::meet(MPI_Comm comm) noexcept {
 
 void Process::print_totals() const noexcept {
   const auto mega = [](std::uint64_t bytes) { return static_cast<double>(bytes) * 1e-6; };
+  const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
   const Counters& c = totals_.counters;
+  const double saved = mega(c.raw_bytes) - mega(c.wire_bytes);
+  const double wire = std::max(0.0, c.seconds - c.seconds_encode - c.seconds_decode);
   log_raw("wring: statistics of rank %d\n"
-          "  calls          %12llu   passed on to MPI_Allreduce %llu\n"
-          "  raw MB         %12.3f   wire MB %.3f   ratio %.2f\n"
-          "  frames         %12llu   escaped blocks %llu   overflows %llu\n"
-          "  seconds        %12.6f   in calls of 64 KiB and more\n",
-          world_rank_, static_cast<unsigned long long>(totals_.calls), static_cast<unsigned long long>(totals_.passed_on),
-          mega(c.raw_bytes), mega(c.wire_bytes),
-          c.wire_bytes ? static_cast<double>(c.raw_bytes) / static_cast<double>(c.wire_bytes) : 1.0,
-          static_cast<unsigned long long>(c.frames), static_cast<unsigned long long>(c.escapes),
-          static_cast<unsigned long long>(c.overflows), totals_.seconds);
+          "  starts         %14llu   passed on to MPI %llu\n"
+          "  MB, raw        %14.3f   what codec none would have sent\n"
+          "  MB, sent       %14.3f   headers included; ratio %.2f\n"
+          "  MB, saved      %14.3f\n"
+          "  frames         %14llu   escaped blocks %llu, overflows %llu\n"
+          "  s, in all      %14.6f   in starts of 64 KiB and more\n"
+          "  s, encoding    %14.6f\n"
+          "  s, wire        %14.6f   sending, and waiting for frames\n"
+          "  s, decoding    %14.6f   additions included\n",
+          world_rank_, number(totals_.calls), number(totals_.passed_on), mega(c.raw_bytes), mega(c.wire_bytes),
+          c.wire_bytes ? static_cast<double>(c.raw_bytes) / static_cast<double>(c.wire_bytes) : 1.0, saved,
+          number(c.frames), number(c.escapes), number(c.overflows), c.seconds, c.seconds_encode, wire, c.seconds_decode);
 }
 
 MPI_Datatype float16_type() noexcept {

@@ -20,10 +20,9 @@ class Communicator;
 
 /// Totals of one process, printed at MPI_Finalize with WRING_STATS.
 struct Totals {
-  std::uint64_t calls = 0;         ///< run by the engine
-  std::uint64_t passed_on = 0;     ///< run by MPI_Allreduce
+  std::uint64_t calls = 0;         ///< starts run by the engine, that have ended
+  std::uint64_t passed_on = 0;     ///< run by MPI's all-reduce
   Counters counters;
-  double seconds = 0;              ///< inside the engine, in calls of 64 KiB and more
 };
 
 /// Made at the first use between MPI_Init and MPI_Finalize, torn down by the delete callback of an

@@ -5,6 +5,7 @@
 // results), an accumulator (raw partial sums), a staging buffer (encoded), or the transport (received).
 // The last reader of a frame or value gives its memory back.
 #include "base/log.hpp"
+#include "base/trace.hpp"
 #include "base/clock.hpp"
 #include "runtime/execution.hpp"
 #include "runtime/sequence.hpp"
@@ -15,10 +16,17 @@ using algorithm::Operand;
 using algorithm::Step;
 
 Execution::Ran Execution::run_timed(std::uint32_t slot, std::uint32_t step_index) noexcept {
+  const std::uint32_t tile = tiles_[slot].index;
+  const Step& step = plan_.program.steps[step_index];
   const double begin = now();
   const Ran ran = run(slot, step_index);
-  const double seconds = now() - begin;
-  switch (plan_.program.steps[step_index].kind) {
+  const double end = now(), seconds = end - begin;
+  if (trace::enabled() && ran != Ran::starved && ran != Ran::blocked) {
+    const Arithmetic::Place place = place_of(tile, step.slice);
+    trace::record({.name = name_of(step.kind), .begin = begin, .end = end, .lane = header_.plan, .start = header_.start,
+                   .tile = tile, .peer = step.peer, .bytes = place.n * plan_.problem.element_bytes, .row = trace::Span::Row::steps});
+  }
+  switch (step.kind) {
     case Step::Kind::encode:
     case Step::Kind::publish: counters_.seconds_encode += seconds; break;
     case Step::Kind::combine:

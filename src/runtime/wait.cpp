@@ -4,7 +4,7 @@
 
 #include "base/clock.hpp"
 #include "base/config.hpp"
-#include "base/log.hpp"
+#include "base/trace.hpp"
 #include "runtime/communicator.hpp"
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -47,16 +47,22 @@ void Communicator::wait(const bool& over, std::uint64_t bytes) noexcept {
   const double timeout = config().timeout;
   Progress& others = process_.progress();
   int idle = 0;
+  double idle_since = 0;  // only while a trace is kept
   Process::Lock lock(process_);
   while (!over) {
     bool moved = session_->progress();
     if (others.busy()) moved = others.advance() || moved;
+    if (idle_since > 0 && (moved || over)) {
+      trace::record({.name = "wait", .begin = idle_since, .end = now(), .lane = 0, .start = 0, .tile = 0, .peer = -1, .bytes = 0, .row = trace::Span::Row::waits});
+      idle_since = 0;
+    }
     if (moved) {
       idle = 0;
       lock.yield();
       continue;
     }
     if (over) break;
+    if (trace::enabled() && idle_since == 0) idle_since = now();
     if (++idle < spins) {
       lock.yield();
       if (oversubscribed_) {
