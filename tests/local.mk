@@ -19,6 +19,8 @@ unit_sources = \
   tests/unit/test_kernels_simd.cpp \
   tests/unit/test_plan.cpp \
   tests/unit/test_schedule.cpp \
+  tests/unit/test_select.cpp \
+  tests/unit/test_simulate.cpp \
   tests/unit/test_status.cpp \
   tests/unit/test_trace.cpp
 

@@ -10,14 +10,27 @@
 
 namespace wring::algorithm {
 
+/// How ranks of an algorithm resemble each other, so that a simulation of thousands of ranks can make
+/// do with one or two.
+enum class Symmetry : std::uint8_t {
+  none,
+  /// All ranks do the same at the same time, shifted: what rank 0 sends to rank d, it gets from rank
+  /// -d (modulo the number of ranks) under the same label.
+  shift,
+  /// Ranks exchange frames of the same label in pairs: what rank 0 sends to a rank, it gets from it.
+  /// Where ranks are folded (fold.hpp), ranks 0 and 1 stand for the pairs, whom all others wait for.
+  exchange,
+};
+
 /// An algorithm: one file of this room exports one constant object of this type, listed in
 /// algorithms.def.
 struct Algorithm {
   const char* name;
   const char* summary;   ///< one line: what it is good for
   std::uint8_t wire_id;  ///< in frame headers; never reused
+  Symmetry symmetry;
 
-  /// How many slices the vector is cut into for `size` ranks: 1 or size.
+  /// How many slices the vector is cut into for `size` ranks: at most size.
   std::uint32_t (*slices)(int size) noexcept;
   /// Most encodings that lie on the way from any contribution to the result, the result's own
   /// included: with an error model of e per rounding, (1 + e)^hops - 1 bounds the relative error.

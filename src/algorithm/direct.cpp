@@ -49,6 +49,7 @@ extern const Algorithm direct{
     .name = "direct",
     .summary = "large messages, lossy codecs, and 16-bit data: two roundings whatever the number of ranks",
     .wire_id = 4,
+    .symmetry = Symmetry::shift,
     .slices = slices,
     .lossy_hops = lossy_hops,
     .make = make,

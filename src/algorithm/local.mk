@@ -4,6 +4,8 @@ libwring_core_la_SOURCES += \
   %D%/algorithm.hpp \
   %D%/algorithms.def \
   %D%/direct.cpp \
+  %D%/fold.hpp \
+  %D%/rabenseifner.cpp \
   %D%/recursive_doubling.cpp \
   %D%/registry.cpp \
   %D%/ring.cpp \

@@ -9,10 +9,10 @@
 // of the pairs hand the result back; then every rank takes it in its encoded form.
 // Buffers: the partial sum, and the one before while that is still being sent.
 // Cost: ceil(log2 P) latencies (+ 1 where P is no power of two), as many times the whole message.
-#include <algorithm>
 #include <bit>
 
 #include "algorithm/algorithm.hpp"
+#include "algorithm/fold.hpp"
 
 namespace wring::algorithm {
 namespace {
@@ -25,44 +25,38 @@ int lossy_hops(int size) noexcept {
 }
 
 Program make(int rank, int size) {
-  const int q = static_cast<int>(std::bit_floor(static_cast<unsigned>(size)));
-  const int extra = size - q;  // pairs {0, 1}, {2, 3}, ... below 2 * extra
+  const Fold fold(size);
   constexpr std::uint32_t kFold = 0, kUnfold = 1, kRound = 2;
   Builder b(1);
   Operand sum = Builder::own(0);
 
-  if (rank < 2 * extra && rank % 2 == 1) {
+  if (fold.gives(rank)) {
     b.send(b.encode(sum, 0, static_cast<std::uint32_t>(rank)), 0, rank - 1, kFold);
     b.store(b.recv(rank - 1, 0, kUnfold, Content::result, static_cast<std::uint32_t>(size)), 0);
     return b.finish(1);
   }
-  if (rank < 2 * extra) {
+  if (fold.takes(rank)) {
     sum = b.combine(sum, b.recv(rank + 1, 0, kFold, Content::contribution, 1), 0);
   }
-  // Positions among the Q ranks; position i < extra is the pair {2i, 2i + 1}.
-  const int me = rank < 2 * extra ? rank / 2 : rank - extra;
-  auto rank_at = [&](int position) { return position < extra ? 2 * position : position + extra; };
-  // Contributions held by positions [from, from + n).
-  auto held = [&](int from, int n) {
-    const int pairs = std::max(0, std::min(from + n, extra) - std::min(from, extra));
-    return static_cast<std::uint32_t>(n + pairs);
-  };
-  for (int mask = 1; mask < q; mask <<= 1) {
+  const int me = fold.position_of(rank);
+  for (int mask = 1; mask < fold.positions; mask <<= 1) {
     const int other = me ^ mask;
-    const int group = me & ~(mask - 1);              // first position of those that hold my sum
+    const int group = me & ~(mask - 1);  // first position of those that hold my sum
     const int other_group = other & ~(mask - 1);
-    const auto label = kRound + static_cast<std::uint32_t>(std::countr_zero(static_cast<unsigned>(mask)));
-    const std::uint32_t ranks = held(other_group, mask);
-    Operand mine = b.encode(sum, 0, static_cast<std::uint32_t>(rank_at(group)));
-    b.send(mine, 0, rank_at(other), label);
-    Operand in = b.recv(rank_at(other), 0, label, ranks > 1 ? Content::partial : Content::contribution, ranks);
+    const auto label =
+        kRound + static_cast<std::uint32_t>(std::countr_zero(static_cast<unsigned>(mask)));
+    const std::uint32_t ranks = fold.ranks_in(other_group, mask);
+    Operand mine = b.encode(sum, 0, static_cast<std::uint32_t>(fold.rank_at(group)));
+    b.send(mine, 0, fold.rank_at(other), label);
+    Operand in = b.recv(fold.rank_at(other), 0, label,
+                        ranks > 1 ? Content::partial : Content::contribution, ranks);
     sum = me < other ? b.combine(mine, in, 0) : b.combine(in, mine, 0);
   }
-  if (extra == 0) {
+  if (fold.pairs == 0) {
     b.keep(sum, 0);
   } else {
     Operand frame = b.publish(sum, 0, 0);
-    if (rank < 2 * extra) b.send(frame, 0, rank + 1, kUnfold);
+    if (fold.takes(rank)) b.send(frame, 0, rank + 1, kUnfold);
   }
   return b.finish(2);
 }
@@ -73,6 +67,7 @@ extern const Algorithm recursive_doubling{
     .name = "recursive_doubling",
     .summary = "small messages: the fewest latencies",
     .wire_id = 1,
+    .symmetry = Symmetry::exchange,
     .slices = slices,
     .lossy_hops = lossy_hops,
     .make = make,

@@ -56,6 +56,7 @@ extern const Algorithm ring{
     .name = "ring",
     .summary = "large messages, exact codecs: every link carries the least bytes",
     .wire_id = 3,
+    .symmetry = Symmetry::shift,
     .slices = slices,
     .lossy_hops = lossy_hops,
     .make = make,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // schedule.hpp - what an algorithm is: a program of steps over slices of the vector.
 //
-// The vector is cut into `slices` (as many as the algorithm wants, one for each rank or one in all),
+// The vector is cut into `slices` (as many as the algorithm wants, say one for each rank or one in all),
 // and every slice into segments. Segment t of all slices together is *tile* t. A rank's Program says
 // what it does with one tile; the engine runs several tiles at once, each step of a tile as soon as
 // the steps it depends on are done. So encoding, wire and reduction of neighbouring tiles overlap

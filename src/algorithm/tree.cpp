@@ -53,6 +53,7 @@ extern const Algorithm tree{
     .name = "tree",
     .summary = "small messages on many ranks: logarithmic depth, few messages",
     .wire_id = 2,
+    .symmetry = Symmetry::none,
     .slices = slices,
     .lossy_hops = lossy_hops,
     .make = make,

@@ -3,6 +3,7 @@
 #include "base/config.hpp"
 
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 
@@ -117,6 +118,21 @@ std::string format_bytes(std::uint64_t bytes) {
     }
   }
   return std::to_string(bytes);
+}
+
+std::string format_seconds(double seconds) {
+  double value = seconds * 1e9;
+  const char* unit = "ns";
+  for (const char* next : {"us", "ms", "s"}) {
+    if (value < 999.5) break;
+    value /= 1000;
+    unit = next;
+  }
+  char text[32];
+  // Rounded up to the next digit, 9.995 is 10.0.
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  std::snprintf(text, sizeof text, "%.*f %s", decimals, value, unit);
+  return text;
 }
 
 }  // namespace wring

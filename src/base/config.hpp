@@ -40,5 +40,7 @@ std::span<const ConfigVar> config_table();
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 /// The shortest exact form: "4k", "1m", "1000", "inf".
 std::string format_bytes(std::uint64_t bytes);
+/// Three digits and a unit: "1.25 us", "830 ms".
+std::string format_seconds(double seconds);
 
 }  // namespace wring

@@ -30,6 +30,7 @@ struct BlockQuant {
                            std::span<const std::byte> payload, double sw, const void* x, double sx,
                            Values out) noexcept;
   static ErrorModel error_model(const Params& params, Real real) noexcept;
+  static CostModel cost_model(const Params& params, Real real) noexcept;
 
   static constexpr Codec make(const char* name, const char* summary, std::uint8_t wire_id,
                               std::uint32_t block) {
@@ -47,6 +48,7 @@ struct BlockQuant {
         .decode = decode,
         .decode_add = decode_add,
         .error_model = error_model,
+        .cost_model = cost_model,
     };
   }
 };

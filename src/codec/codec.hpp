@@ -56,6 +56,15 @@ struct ErrorModel {
   bool of_block_max = false;
 };
 
+/// What a codec costs and saves on the host, for predictions: bytes of accumulators per second on one
+/// processor, 0 where nothing is done, and accumulator bytes per payload byte of data that do not
+/// escape.
+struct CostModel {
+  double encode_rate = 0;
+  double decode_rate = 0;  ///< decode and decode_add
+  double ratio = 1;
+};
+
 /// A codec: one file of this room exports one constant object of this type, listed in codecs.def.
 /// Functions are pure but for env's counters, never wait, allocate or throw, and may be called from
 /// any thread. Payloads begin at multiples of 8 bytes in memory, values at multiples of their size.
@@ -87,6 +96,7 @@ struct Codec {
                        std::span<const std::byte> payload, double sw, const void* x, double sx,
                        Values out) noexcept;
   ErrorModel (*error_model)(const Params& params, Real real) noexcept;
+  CostModel (*cost_model)(const Params& params, Real real) noexcept;
 };
 
 /// A codec with its parameters: what a handle of the public interface stands for.

@@ -39,6 +39,8 @@ Status decode_add(const Params&, const kernels::Kernels& kernels,
 
 ErrorModel error_model(const Params&, Real) noexcept { return {}; }
 
+CostModel cost_model(const Params&, Real) noexcept { return {}; }
+
 }  // namespace
 
 extern const Codec none{
@@ -55,6 +57,7 @@ extern const Codec none{
     .decode = decode,
     .decode_add = decode_add,
     .error_model = error_model,
+    .cost_model = cost_model,
 };
 
 }  // namespace wring::codec

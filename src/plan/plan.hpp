@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "base/dtype.hpp"
 #include "base/status.hpp"
 #include "codec/codec.hpp"
+#include "plan/machine.hpp"
 
 namespace wring::plan {
 
@@ -28,6 +30,8 @@ struct Problem {
   std::uint32_t opaque_id = 0;
   int size = 1;
   codec::Spec codec;
+  /// The codec is what may be used, not what is wanted: raw where raw is faster.
+  bool any_codec = false;
   bool operator==(const Problem&) const = default;
 
   std::uint64_t bytes() const noexcept { return count * element_bytes; }
@@ -35,12 +39,17 @@ struct Problem {
   bool encodable() const noexcept { return dtype != Dtype::opaque && op != Op::other; }
 };
 
-/// One entry of the tuning table: messages of [min_bytes, max_bytes) use algorithm, and codec if one is
+/// One entry of a tuning table: messages of [min_bytes, max_bytes) use algorithm, and codec if one is
 /// named. The first entry that matches counts.
 struct Rule {
   std::uint64_t min_bytes = 0, max_bytes = 0;
   const algorithm::Algorithm* algorithm = nullptr;
-  codec::Spec codec;  ///< codec.codec null: what the caller asked for
+  codec::Spec codec;                ///< codec.codec null: what the caller asked for
+  std::uint64_t segment_bytes = 0;  ///< 0: by the library
+  // Which problems it is for; what is not set is for all.
+  int size = 0;
+  std::optional<Dtype> dtype;
+  codec::Spec asked;
 };
 
 /// Parses "allreduce:0-4k:tree+none;4k-inf:ring+bf16" ("allreduce:" may be left out). The error text
@@ -49,9 +58,12 @@ Status parse_rules(const std::string& text, std::vector<Rule>& out);
 
 /// What decides besides the problem. The same on all ranks of a communicator.
 struct Settings {
-  const algorithm::Algorithm* algorithm = nullptr;  ///< null: by rules, then by the built-in table
-  std::vector<Rule> rules;
+  const algorithm::Algorithm* algorithm = nullptr;  ///< null: by rules, table, cost model
+  std::vector<Rule> rules;                          ///< of WRING_TUNE_RULES
+  std::vector<Rule> table;                          ///< of WRING_TUNE_FILE; after the rules
   std::uint64_t segment_bytes = 0;  ///< 0: by the library
+  Network network;
+  Processor processor;
   bool checksum = false;
   std::size_t max_payload = 256 * 1024;  ///< of the transport's frames
 };
@@ -82,7 +94,11 @@ struct Choice {
   const algorithm::Algorithm* algorithm = nullptr;
   codec::Spec codec;
   const char* reason = "";
+  std::uint64_t segment_bytes = 0;  ///< of accumulators, about; 0: by the size of slices
+  /// Predictions by the cost model: of this choice, and of the best without a lossy codec.
+  double seconds = 0, raw_seconds = 0;
 };
+/// Deterministic: equal arguments give equal choices on every rank.
 Choice choose(const Problem& problem, const Settings& settings);
 
 /// Everything that is decided about a problem on one rank. Immutable.

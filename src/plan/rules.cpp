@@ -29,7 +29,10 @@ Status parse_rule(std::string_view rule, Rule& out) {
 
   const auto plus = action.find('+');
   const std::string_view name = action.substr(0, plus);
-  Rule parsed{.min_bytes = *low, .max_bytes = *high, .algorithm = algorithm::find(name), .codec = {}};
+  Rule parsed;
+  parsed.min_bytes = *low;
+  parsed.max_bytes = *high;
+  parsed.algorithm = algorithm::find(name);
   if (parsed.algorithm == nullptr) return bad_rule(rule, "unknown algorithm", name);
   if (plus != action.npos) WRING_TRY(codec::parse(action.substr(plus + 1), parsed.codec));
   out = parsed;

@@ -1,48 +1,175 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// select.cpp - chooses algorithm and codec for a problem: settings first, then the built-in table.
-#include "plan/plan.hpp"
+// select.cpp - chooses algorithm, codec and segment for a problem: settings first, then the
+// cheapest candidate of the cost model.
+#include "plan/select.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "plan/staging.hpp"
 
 namespace wring::plan {
 namespace {
 
-/// Below this many bytes latency counts, not bandwidth: one round of messages after another beats
-/// cutting the vector, and encoding gains nothing. Measured on 2 and 4 hosts at 1 Gbit/s
-/// (docs/performance.md).
+/// Below this many bytes latency counts, not bandwidth, and encoding gains nothing. Measured on 2
+/// and 4 hosts at 1 Gbit/s (docs/performance.md).
 constexpr std::uint64_t kLatencyBytes = 16 * 1024;
+/// Most roundings of a value by a lossy codec, for twice as many ranks as there are, where nobody
+/// asks for an algorithm by name.
+constexpr int kMostRoundings = 2;
+/// Predictions are not that good: candidates within this of the fastest are equally fast, and the
+/// one that leaves the processor most free is taken; among those, the first of the list.
+constexpr double kEqualTime = 0.05, kEqualWork = 0.02;
 
-codec::Spec none() { return {.codec = codec::all().front(), .params = codec::all().front()->defaults}; }
+codec::Spec none() {
+  return {.codec = codec::all().front(), .params = codec::all().front()->defaults};
+}
 
 /// The codec that a caller gets who asked for `asked` in this problem.
 codec::Spec usable(const Problem& problem, const codec::Spec& asked) {
   return problem.encodable() ? asked : none();
 }
 
-Choice built_in(const Problem& problem) {
-  const codec::Spec asked = usable(problem, problem.codec);
-  if (problem.bytes() < kLatencyBytes) {
-    return {algorithm::find("recursive_doubling"), none(), "small: latency counts, so raw in the fewest rounds"};
+struct Priced {
+  Candidate candidate;
+  Prediction cost;
+};
+
+bool is_half(const Problem& p) { return p.dtype == Dtype::f16 || p.dtype == Dtype::bf16; }
+
+/// Algorithms for that codec, in order of preference. What is sent besides contributions and
+/// results grows with the number of ranks: partial sums are rounded once more each by a lossy
+/// codec, which rules them out, and are twice as long for 16 bits, where algorithms without them
+/// come first.
+std::vector<const algorithm::Algorithm*> algorithms_for(const Problem& problem,
+                                                        const codec::Spec& codec) {
+  const int more = 2 * problem.size;
+  std::vector<const algorithm::Algorithm*> out;
+  for (const algorithm::Algorithm* a : algorithm::all()) {
+    if (!codec.lossy() || a->lossy_hops(more) <= kMostRoundings) out.push_back(a);
   }
-  if (asked.lossy()) {
-    return {algorithm::find("direct"), asked, "large and lossy: two roundings whatever the number of ranks"};
+  if (is_half(problem)) {
+    std::stable_sort(out.begin(), out.end(), [more](const auto* a, const auto* b) {
+      return a->lossy_hops(more) < b->lossy_hops(more);
+    });
   }
-  if (problem.dtype == Dtype::f16 || problem.dtype == Dtype::bf16) {
-    return {algorithm::find("direct"), asked, "large, 16 bits: partial sums in fp32 never cross the wire"};
+  return out;
+}
+
+/// Segments worth trying for slices of that many bytes, the longest first. Of those that hold a
+/// whole slice, the shortest stands for all.
+std::vector<std::uint64_t> segments_for(const Settings& settings, std::uint64_t slice_bytes) {
+  if (settings.segment_bytes != 0) return {settings.segment_bytes};
+  std::vector<std::uint64_t> out;
+  for (std::uint64_t segment = kMostSegment; segment >= kLeastSegment; segment /= 2) {
+    if (segment == kLeastSegment || segment / 2 < slice_bytes) out.push_back(segment);
   }
-  return {algorithm::find("ring"), asked, "large and exact: the least bytes on every link"};
+  return out;
+}
+
+/// Candidates with that codec, in order of preference.
+std::vector<Priced> candidates(const Problem& problem, const Settings& settings,
+                               const codec::Spec& codec, CostModel& model) {
+  std::vector<Priced> out;
+  for (const algorithm::Algorithm* a : algorithms_for(problem, codec)) {
+    const std::uint64_t slice_bytes = problem.bytes() / a->slices(problem.size);
+    for (const std::uint64_t segment : segments_for(settings, slice_bytes)) {
+      const Candidate c{a, codec, segment};
+      out.push_back({c, model.cost(c, problem.bytes())});
+    }
+  }
+  return out;
+}
+
+const Priced& best_of(const std::vector<Priced>& all) {
+  double time = all.front().cost.seconds;
+  for (const Priced& p : all) time = std::min(time, p.cost.seconds);
+  time *= 1 + kEqualTime;
+  const Priced* best = nullptr;
+  for (const Priced& p : all) {
+    if (p.cost.seconds > time) continue;
+    if (best == nullptr || p.cost.work * (1 + kEqualWork) < best->cost.work) best = &p;
+  }
+  return *best;
+}
+
+const char* reason_of(const Problem& problem, const Candidate& c, CostModel& model) {
+  if (c.codec.lossy()) return "lossy: at most two roundings of a value";
+  const bool rounds = c.algorithm->slices(problem.size) == 1;
+  if (is_half(problem)) {
+    if (!model.sends_partial_sums(*c.algorithm)) {
+      return "raw, 16 bits: partial sums in fp32 never cross the wire";
+    }
+    return rounds ? "16 bits: latency counts, so raw in the fewest rounds"
+                  : "raw, 16 bits: the least bytes on every link, though partial sums are fp32";
+  }
+  return rounds ? "latency counts, so raw in the fewest rounds"
+                : "raw: the least bytes on every link";
+}
+
+Choice built_in(const Problem& problem, const Settings& settings, const codec::Spec& asked,
+                CostModel& model) {
+  const Priced raw = best_of(candidates(problem, settings, asked.lossy() ? none() : asked, model));
+  Priced best = raw;
+  if (asked.lossy() && problem.bytes() >= kLatencyBytes) {
+    const Priced encoded = best_of(candidates(problem, settings, asked, model));
+    if (!problem.any_codec || encoded.cost.seconds < raw.cost.seconds) best = encoded;
+  }
+  const Candidate& c = best.candidate;
+  return {.algorithm = c.algorithm,
+          .codec = c.codec,
+          .reason = reason_of(problem, c, model),
+          .segment_bytes = c.segment_bytes,
+          .seconds = best.cost.seconds,
+          .raw_seconds = raw.cost.seconds};
+}
+
+/// What the user says, with what the model thinks of it.
+Choice given(const Problem& problem, const Settings& settings, Candidate c, const char* reason,
+             CostModel& model) {
+  if (settings.segment_bytes != 0) c.segment_bytes = settings.segment_bytes;
+  return {.algorithm = c.algorithm,
+          .codec = c.codec,
+          .reason = reason,
+          .segment_bytes = c.segment_bytes,
+          .seconds = model.cost(c, problem.bytes()).seconds,
+          .raw_seconds = 0};
+}
+
+bool applies(const Rule& rule, const Problem& problem) {
+  return problem.bytes() >= rule.min_bytes && problem.bytes() < rule.max_bytes &&
+         (rule.size == 0 || rule.size == problem.size) &&
+         (!rule.dtype || *rule.dtype == problem.dtype) &&
+         (rule.asked.codec == nullptr || rule.asked == problem.codec);
 }
 
 }  // namespace
 
-Choice choose(const Problem& problem, const Settings& settings) {
+Choice choose(const Problem& problem, const Settings& settings, CostModel& model) {
   const codec::Spec asked = usable(problem, problem.codec);
-  if (settings.algorithm != nullptr) return {settings.algorithm, asked, "algorithm set by the user"};
-  for (const Rule& rule : settings.rules) {
-    if (problem.bytes() < rule.min_bytes || problem.bytes() >= rule.max_bytes) continue;
-    // A rule never makes an exact call lossy.
-    const bool take = rule.codec.codec != nullptr && (asked.lossy() || !rule.codec.lossy());
-    return {rule.algorithm, take ? usable(problem, rule.codec) : asked, "tuning rule of the user"};
+  if (settings.algorithm != nullptr) {
+    return given(problem, settings, {settings.algorithm, asked, 0}, "algorithm set by the user",
+                 model);
   }
-  return built_in(problem);
+  const auto first_of = [&](const std::vector<Rule>& rules,
+                            const char* reason) -> std::optional<Choice> {
+    const auto rule = std::find_if(rules.begin(), rules.end(),
+                                   [&](const Rule& r) { return applies(r, problem); });
+    if (rule == rules.end()) return std::nullopt;
+    // A rule never makes an exact call lossy.
+    const bool take = rule->codec.codec != nullptr && (asked.lossy() || !rule->codec.lossy());
+    const codec::Spec codec = take ? usable(problem, rule->codec) : asked;
+    return given(problem, settings, {rule->algorithm, codec, rule->segment_bytes}, reason, model);
+  };
+  if (auto choice = first_of(settings.rules, "tuning rule of the user")) return *choice;
+  if (auto choice = first_of(settings.table, "tuning table of the user")) return *choice;
+  return built_in(problem, settings, asked, model);
+}
+
+Choice choose(const Problem& problem, const Settings& settings) {
+  CostModel model(problem, settings);
+  return choose(problem, settings, model);
 }
 
 }  // namespace wring::plan

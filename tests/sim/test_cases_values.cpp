@@ -235,7 +235,7 @@ TEST(A15, LongerVectorGivesTheSameBits) {
       if (testing::Test::HasFatalFailure()) return;
       const auto choice = plan::choose(shorter[0].problem, shorter[0].settings);
       const std::string name = choice.algorithm->name;
-      if (name == "ring" || (name == "direct" && choice.codec.lossy()))
+      if (name == "ring" || (choice.codec.lossy() && (name == "direct" || name == "rabenseifner")))
         continue;  // within the bound, then
       const auto part = static_cast<std::ptrdiff_t>(kShort * size_of(t));
       EXPECT_TRUE(std::equal(x[0].result.begin(), x[0].result.end(), y[0].result.begin(),

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// cost.cpp - simulates candidates at powers of two, and keeps what came out.
+#include "plan/cost.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "plan/staging.hpp"
+
+namespace wring::plan {
+namespace {
+
+/// Below this, size does not count.
+constexpr int kLeastLog = 3;
+/// Steps that are simulated one by one, if they are those of one tile: enough for a few tiles of a
+/// few ranks, and few enough that a plan for 64 ranks is made within a millisecond.
+constexpr std::uint64_t kSteps = 256;
+
+}  // namespace
+
+CostModel::CostModel(const Problem& problem, const Settings& settings)
+    : problem_(problem), settings_(settings), link_(settings.network.link(problem.size)) {}
+
+const Cast& CostModel::cast(const algorithm::Algorithm& algorithm) {
+  auto& entry = casts_[&algorithm];
+  if (entry != nullptr) return *entry;
+  entry = std::make_unique<Cast>(algorithm, problem_.size);
+  // Ranks that stand for pairs are only nearly right: few steps are simulated for every rank.
+  const std::uint64_t ranks = entry->programs().size();
+  if (ranks == 2 && entry->steps() / ranks * static_cast<std::uint64_t>(problem_.size) <= kSteps) {
+    entry = std::make_unique<Cast>(algorithm, problem_.size, true);
+  }
+  return *entry;
+}
+
+bool CostModel::sends_partial_sums(const algorithm::Algorithm& algorithm) {
+  for (const algorithm::Program& p : cast(algorithm).programs()) {
+    for (const algorithm::Step& s : p.steps) {
+      if (s.kind == algorithm::Step::Kind::send && s.content == algorithm::Content::partial)
+        return true;
+    }
+  }
+  return false;
+}
+
+Prediction CostModel::simulated(const Candidate& c, int log_bytes) {
+  const auto [entry, made] =
+      simulated_.try_emplace({c.algorithm, c.codec.lossy(), c.segment_bytes, log_bytes});
+  if (!made) return entry->second;
+
+  Problem p = problem_;
+  const bool half = p.dtype == Dtype::f16 || p.dtype == Dtype::bf16;
+  if (!c.codec.lossy() && !half) {
+    p.dtype = Dtype::opaque;
+    p.element_bytes = 1;
+  }
+  p.count = std::max<std::uint64_t>(1, (std::uint64_t{1} << log_bytes) / p.element_bytes);
+  const Cast& actors = cast(*c.algorithm);
+  const algorithm::Program& first = actors.programs().front();
+  const Geometry g = cut(p.count, c.codec.block(), first.slices,
+                         segment_elements(p, c.codec, first.slices, first.live_values,
+                                          c.segment_bytes, settings_.max_payload));
+  const std::uint32_t depth =
+      tiles_in_flight(c.codec, g.tiles, first.live_values,
+                      staged_bytes(p, c.codec, std::min(g.segment, g.slice(0).n)));
+  const Load load{.problem = p,
+                  .codec = c.codec,
+                  .geometry = g,
+                  .depth = depth,
+                  .link = link_,
+                  .processor = settings_.processor};
+  const auto tiles =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(1, kSteps / actors.steps()));
+  return entry->second = simulate(actors, load, tiles);
+}
+
+Prediction CostModel::cost(const Candidate& c, std::uint64_t bytes) {
+  if (bytes <= std::uint64_t{1} << kLeastLog) return simulated(c, kLeastLog);
+  const int log = std::bit_width(bytes) - 1;
+  const Prediction low = simulated(c, log);
+  if (std::has_single_bit(bytes)) return low;
+  const Prediction high = simulated(c, log + 1);
+  const double whole = static_cast<double>(std::uint64_t{1} << log);
+  const double part = static_cast<double>(bytes) / whole - 1;
+  return {.seconds = low.seconds + part * (high.seconds - low.seconds),
+          .work = low.work + part * (high.work - low.work)};
+}
+
+}  // namespace wring::plan

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// cost.hpp - what a candidate costs, as a function of the size of the message.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "plan/plan.hpp"
+#include "plan/simulate.hpp"
+
+namespace wring::plan {
+
+struct Candidate {
+  const algorithm::Algorithm* algorithm = nullptr;
+  codec::Spec codec;
+  std::uint64_t segment_bytes = 0;
+};
+
+/// Costs of candidates for problems that differ in nothing but their count, under the same
+/// settings. A cost is simulated at powers of two and taken to be linear between them. Exact codecs
+/// cost the same for all types but those of 16 bits: what counts is bytes, so that equal bytes get
+/// equal choices. Keeps what it has simulated. Not thread-safe.
+class CostModel {
+ public:
+  CostModel(const Problem& problem, const Settings& settings);
+
+  Prediction cost(const Candidate& candidate, std::uint64_t bytes);
+  /// Whether an algorithm sends partial sums at all.
+  bool sends_partial_sums(const algorithm::Algorithm& algorithm);
+
+ private:
+  const Cast& cast(const algorithm::Algorithm& algorithm);
+  Prediction simulated(const Candidate& candidate, int log_bytes);
+
+  Problem problem_;
+  const Settings& settings_;
+  Link link_;
+  std::map<const algorithm::Algorithm*, std::unique_ptr<Cast>> casts_;
+  using Key = std::tuple<const algorithm::Algorithm*, bool, std::uint64_t, int>;
+  std::map<Key, Prediction> simulated_;
+};
+
+}  // namespace wring::plan

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// machine.hpp - what plans assume about links and processors where nobody has measured them.
+#pragma once
+
+namespace wring::plan {
+
+/// A link between two ranks, in the terms of the LogGP model (Alexandrov, Ionescu, Schauser and
+/// Scheiman, 1995).
+struct Link {
+  double latency = 0;    ///< seconds from the end of a send until a frame without bytes is there
+  double bandwidth = 0;  ///< bytes per second that a rank can send, and receive at the same time
+  double overhead = 0;   ///< seconds of the processor for each frame sent, and for each received
+  bool operator==(const Link&) const = default;
+};
+
+/// Links of a communicator. Every link of a plan is taken to be alike.
+struct Network {
+  /// Ethernet at 10 Gbit/s, of which tcp leaves 1.2 GB/s. 8 bytes between two hosts took 10.4 us
+  /// (docs/performance.md), most of it in the two ends: a system call each and waking up.
+  Link between_nodes{.latency = 4.5e-6, .bandwidth = 1.2e9, .overhead = 3e-6};
+  /// Shared memory through mailboxes and slots: 8 bytes between two ranks of a host took 0.36 us.
+  Link inside_node{.latency = 0.16e-6, .bandwidth = 8e9, .overhead = 0.1e-6};
+  /// Ranks that share a node's link. All in one node: inside_node is the link; else between_nodes.
+  int ranks_per_node = 1;
+  bool operator==(const Network&) const = default;
+
+  /// What one of `size` ranks has for itself.
+  Link link(int size) const noexcept {
+    if (size <= ranks_per_node) return inside_node;
+    Link share = between_nodes;
+    share.bandwidth /= ranks_per_node;
+    return share;
+  }
+};
+
+/// What a rank computes with. memcpy and addition were measured at 18 GB/s; halved, as other
+/// processors are slower. Codecs give their own speeds (codec::CostModel).
+struct Processor {
+  double copy_rate = 9e9;  ///< bytes per second
+  double add_rate = 9e9;   ///< bytes of accumulators per second
+  double sharing = 1;      ///< ranks per processor: everything computed takes that much longer
+  bool operator==(const Processor&) const = default;
+};
+
+}  // namespace wring::plan

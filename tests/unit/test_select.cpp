@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// test_select.cpp - the cost model's choices and predictions, against what was measured.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "plan/select.hpp"
+
+namespace wring::plan {
+namespace {
+
+Problem problem_of(int size, std::uint64_t bytes, const char* codec, Dtype dtype = Dtype::f32) {
+  Problem p{.count = bytes / size_of(dtype),
+            .dtype = dtype,
+            .element_bytes = static_cast<std::uint32_t>(size_of(dtype)),
+            .op = Op::sum,
+            .opaque_id = 0,
+            .size = size,
+            .codec = {}};
+  EXPECT_TRUE(codec::parse(codec, p.codec).ok());
+  return p;
+}
+
+std::string name_of_choice(const Choice& c) {
+  return std::string(c.algorithm->name) + " + " + c.codec.codec->name;
+}
+
+/// The hosts of docs/performance.md: links of 1 Gbit/s, of which headers of tcp and IP take 3 %;
+/// two hosts share a processor where there are four.
+Settings gigabit(double sharing) {
+  Settings s;
+  s.network.between_nodes.bandwidth = 0.97 * 125e6;
+  s.processor.sharing = sharing;
+  return s;
+}
+
+TEST(Select, BuiltInDefaults) {
+  for (int size : {2, 4, 8, 16, 32, 64}) {
+    for (const char* codec : {"none", "bf16", "int8", "int4"}) {
+      for (std::uint64_t bytes : {8u, 1024u, 8192u}) {
+        EXPECT_EQ(name_of_choice(choose(problem_of(size, bytes, codec), {})),
+                  "recursive_doubling + none")
+            << size << " ranks, " << bytes << ' ' << codec;
+      }
+    }
+    for (std::uint64_t bytes : {std::uint64_t{64} << 20, std::uint64_t{1} << 30}) {
+      SCOPED_TRACE(testing::Message() << size << " ranks, " << bytes);
+      EXPECT_EQ(name_of_choice(choose(problem_of(size, bytes, "none"), {})), "ring + none");
+      EXPECT_EQ(name_of_choice(choose(problem_of(size, bytes, "none", Dtype::f64), {})),
+                "ring + none");
+      EXPECT_EQ(name_of_choice(choose(problem_of(size, bytes, "none", Dtype::f16), {})),
+                "direct + none");
+      EXPECT_EQ(name_of_choice(choose(problem_of(size, bytes, "none", Dtype::bf16), {})),
+                "direct + none");
+      for (const char* codec : {"fp16", "bf16", "int8", "int4"}) {
+        EXPECT_EQ(name_of_choice(choose(problem_of(size, bytes, codec), {})),
+                  std::string("direct + ") + codec);
+      }
+    }
+  }
+}
+
+TEST(Select, PredictionsAgreeWithMeasurements) {
+  const struct {
+    int hosts;
+    std::uint64_t bytes;
+    const char* codec;
+    double milliseconds;
+  } measured[] = {
+      {4, 64 << 20, "none", 829}, {4, 64 << 20, "bf16", 414},  {4, 64 << 20, "int8", 212},
+      {4, 64 << 20, "int4", 116}, {4, 8 << 20, "none", 101.5}, {4, 8 << 20, "int8", 26.6},
+      {4, 2 << 20, "none", 25.2}, {4, 2 << 20, "int8", 6.5},   {2, 64 << 20, "none", 542},
+      {2, 64 << 20, "int8", 140},
+  };
+  for (const auto& m : measured) {
+    const Choice c = choose(problem_of(m.hosts, m.bytes, m.codec), gigabit(m.hosts / 2));
+    EXPECT_NEAR(c.seconds * 1e3, m.milliseconds, 0.05 * m.milliseconds)
+        << m.hosts << " hosts, " << m.bytes << ' ' << m.codec;
+  }
+  EXPECT_NEAR(choose(problem_of(2, 8, "none"), gigabit(1)).seconds, 10.4e-6, 1e-6);
+}
+
+TEST(Select, CostsGrowWithTheMessage) {
+  for (int size : {2, 5, 16}) {
+    for (const char* codec : {"none", "int8"}) {
+      const Problem p = problem_of(size, 4, codec);
+      const Settings settings;
+      CostModel model(p, settings);
+      for (const algorithm::Algorithm* a : algorithm::all()) {
+        double last = 0;
+        for (std::uint64_t bytes = 8; bytes <= 1 << 30; bytes += bytes / 4) {
+          const double now = model.cost({a, p.codec, 128 << 10}, bytes).seconds;
+          EXPECT_GE(now, last * (1 - 1e-9))
+              << a->name << ", " << size << " ranks, " << bytes << ' ' << codec;
+          last = now;
+        }
+      }
+    }
+  }
+}
+
+TEST(Select, SaysWhenRawWouldWin) {
+  Settings fast;
+  fast.network.between_nodes = {.latency = 1e-6, .bandwidth = 50e9, .overhead = 0.2e-6};
+  Problem p = problem_of(4, 64 << 20, "bf16");
+  const Choice asked = choose(p, fast);
+  EXPECT_EQ(name_of_choice(asked), "direct + bf16") << "the request is the caller's";
+  EXPECT_LT(asked.raw_seconds, asked.seconds);
+  EXPECT_NE(make_plan(p, fast, 0).describe().find("raw would take"), std::string::npos);
+  EXPECT_EQ(make_plan(p, gigabit(1), 0).describe().find("raw would take"), std::string::npos);
+  // Where the codec is a mere permission, raw goes.
+  p.any_codec = true;
+  EXPECT_EQ(choose(p, fast).codec.codec->name, std::string("none"));
+  EXPECT_EQ(choose(p, gigabit(1)).codec.codec->name, std::string("bf16"));
+  EXPECT_NE(make_plan(p, gigabit(1), 0).detail,
+            make_plan(problem_of(4, 64 << 20, "bf16"), gigabit(1), 0).detail);
+}
+
+TEST(Select, LossyCodecsRoundTwiceAtMost) {
+  for (int size = 2; size <= 40; ++size) {
+    for (std::uint64_t bytes = 16 << 10; bytes <= 64 << 20; bytes *= 8) {
+      const Choice c = choose(problem_of(size, bytes, "int8"), {});
+      EXPECT_LE(c.algorithm->lossy_hops(size), 2) << size << " ranks, " << bytes;
+    }
+  }
+}
+
+TEST(Select, RanksOfANodeShareItsLink) {
+  Settings s;
+  const double apart = choose(problem_of(16, 1 << 24, "none"), s).seconds;
+  s.network.ranks_per_node = 4;
+  EXPECT_NEAR(choose(problem_of(16, 1 << 24, "none"), s).seconds / apart, 4, 0.2);
+  EXPECT_LT(choose(problem_of(4, 1 << 24, "none"), s).seconds,
+            0.5 * choose(problem_of(4, 1 << 24, "none"), {}).seconds)
+      << "four ranks are all of one node";
+}
+
+TEST(Select, SegmentOfTheUserIsTaken) {
+  Settings s;
+  s.segment_bytes = 40000;
+  EXPECT_EQ(choose(problem_of(4, 1 << 24, "none"), s).segment_bytes, 40000u);
+  EXPECT_EQ(make_plan(problem_of(4, 1 << 24, "none"), s, 1).geometry.segment, 10000u);
+}
+
+TEST(Select, IsCheap) {
+  // Well below a millisecond where nothing disturbs; a wide margin for sanitizers and busy
+  // machines.
+  const Problem p = problem_of(64, 1 << 20, "none");
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 10; ++i) EXPECT_NE(choose(p, {}).algorithm, nullptr);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_LT(took.count() / 10, 0.1);
+}
+
+}  // namespace
+}  // namespace wring::plan
