@@ -21,7 +21,8 @@ unit_sources = \
   tests/unit/test_schedule.cpp \
   tests/unit/test_select.cpp \
   tests/unit/test_simulate.cpp \
-  tests/unit/test_status.cpp
+  tests/unit/test_status.cpp \
+  tests/unit/test_table.cpp
 
 # tests/sim: many ranks in one process, over transport/loop. Headers are listed too.
 sim_sources = \

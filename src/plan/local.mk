@@ -5,6 +5,7 @@ libwring_core_la_SOURCES += \
   %D%/cost.hpp \
   %D%/geometry.cpp \
   %D%/machine.hpp \
+  %D%/network.cpp \
   %D%/plan.cpp \
   %D%/plan.hpp \
   %D%/rules.cpp \
@@ -13,5 +14,8 @@ libwring_core_la_SOURCES += \
   %D%/simulate.cpp \
   %D%/simulate.hpp \
   %D%/staging.cpp \
-  %D%/staging.hpp
+  %D%/staging.hpp \
+  %D%/table.cpp \
+  %D%/table.hpp \
+  %D%/table_json.cpp
 EXTRA_DIST += %D%/README.md
