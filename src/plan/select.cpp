@@ -34,11 +34,10 @@ codec::Spec usable(const Problem& problem, const codec::Spec& asked) {
   return problem.encodable() ? asked : none();
 }
 
-/// Choices are made for sizes [2^k, 2^(k+1)) alike, as for the middle: costs that are all but equal
-/// would otherwise make a choice for every few bytes.
-std::uint64_t middle_of_class(std::uint64_t bytes) {
-  const int log = std::max(static_cast<int>(std::bit_width(bytes)), 4) - 1;
-  return std::uint64_t{3} << (log - 1);
+/// Choices are made for sizes [2^k, 2^(k+1)) alike: costs that are all but equal would otherwise
+/// make a choice for every few bytes. They are made as for 2^k, the size of most messages.
+std::uint64_t class_of(std::uint64_t bytes) {
+  return std::max<std::uint64_t>(8, std::bit_floor(bytes));
 }
 
 struct Priced {
@@ -79,12 +78,12 @@ std::vector<std::uint64_t> segments_for(const Settings& settings, std::uint64_t 
 /// Candidates with that codec, in order of preference.
 std::vector<Priced> candidates(const Problem& problem, const Settings& settings,
                                const codec::Spec& codec, CostModel& model) {
-  const std::uint64_t bytes = middle_of_class(problem.bytes());
+  const std::uint64_t bytes = class_of(problem.bytes());
   std::vector<Priced> out;
   for (const algorithm::Algorithm* a : algorithms_for(problem, codec)) {
     for (const std::uint64_t segment : segments_for(settings, bytes / a->slices(problem.size))) {
       const Candidate c{a, codec, segment};
-      out.push_back({c, model.cost(c, bytes)});
+      out.push_back({c, model.simulated(c, bytes)});
     }
   }
   return out;
@@ -137,8 +136,8 @@ Choice built_in(const Problem& problem, const Settings& settings, const codec::S
           .codec = c.codec,
           .reason = reason_of(problem, c, model),
           .segment_bytes = c.segment_bytes,
-          .seconds = model.cost(c, problem.bytes()).seconds,
-          .raw_seconds = model.cost(raw.candidate, problem.bytes()).seconds};
+          .seconds = model.seconds(c, problem.bytes()),
+          .raw_seconds = model.seconds(raw.candidate, problem.bytes())};
 }
 
 /// What the user says, with what the model thinks of it.
@@ -149,7 +148,7 @@ Choice given(const Problem& problem, const Settings& settings, Candidate c, cons
           .codec = c.codec,
           .reason = reason,
           .segment_bytes = c.segment_bytes,
-          .seconds = model.cost(c, problem.bytes()).seconds,
+          .seconds = model.seconds(c, problem.bytes()),
           .raw_seconds = 0};
 }
 

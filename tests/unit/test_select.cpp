@@ -89,7 +89,7 @@ TEST(Select, CostsGrowWithTheMessage) {
       for (const algorithm::Algorithm* a : algorithm::all()) {
         double last = 0;
         for (std::uint64_t bytes = 8; bytes <= 1 << 30; bytes += bytes / 4) {
-          const double now = model.cost({a, p.codec, 128 << 10}, bytes).seconds;
+          const double now = model.seconds({a, p.codec, 128 << 10}, bytes);
           EXPECT_GE(now, last * (1 - 1e-9))
               << a->name << ", " << size << " ranks, " << bytes << ' ' << codec;
           last = now;
