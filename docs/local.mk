@@ -10,4 +10,6 @@ dist_doc_DATA += \
   %D%/environment.md \
   %D%/performance.md \
   %D%/train_fashion.png \
+  %D%/tuning.md \
+  %D%/tuning.schema.json \
   %D%/wire-format.md

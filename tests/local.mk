@@ -22,6 +22,7 @@ unit_sources = \
   tests/unit/test_select.cpp \
   tests/unit/test_simulate.cpp \
   tests/unit/test_status.cpp \
+  tests/unit/test_table.cpp \
   tests/unit/test_trace.cpp
 
 # tests/sim: many ranks in one process, over transport/loop. Headers are listed too.

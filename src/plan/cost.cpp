@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cost.cpp - simulates candidates at powers of two, and keeps what came out.
+// cost.cpp - simulates candidates, and keeps what came out.
 #include "plan/cost.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace wring::plan {
 namespace {
 
 /// Below this, size does not count.
-constexpr int kLeastLog = 3;
+constexpr std::uint64_t kLeastBytes = 8;
 /// Steps that are simulated one by one, if they are those of one tile: enough for a few tiles of a
 /// few ranks, and few enough that a plan for 64 ranks is made within a millisecond.
 constexpr std::uint64_t kSteps = 256;
@@ -43,9 +43,9 @@ bool CostModel::sends_partial_sums(const algorithm::Algorithm& algorithm) {
   return false;
 }
 
-Prediction CostModel::simulated(const Candidate& c, int log_bytes) {
+const Prediction& CostModel::simulated(const Candidate& c, std::uint64_t bytes) {
   const auto [entry, made] =
-      simulated_.try_emplace({c.algorithm, c.codec.lossy(), c.segment_bytes, log_bytes});
+      simulated_.try_emplace({c.algorithm, c.codec.lossy(), c.segment_bytes, bytes});
   if (!made) return entry->second;
 
   Problem p = problem_;
@@ -54,7 +54,7 @@ Prediction CostModel::simulated(const Candidate& c, int log_bytes) {
     p.dtype = Dtype::opaque;
     p.element_bytes = 1;
   }
-  p.count = std::max<std::uint64_t>(1, (std::uint64_t{1} << log_bytes) / p.element_bytes);
+  p.count = std::max<std::uint64_t>(1, bytes / p.element_bytes);
   const Cast& actors = cast(*c.algorithm);
   const algorithm::Program& first = actors.programs().front();
   const Geometry g = cut(p.count, c.codec.block(), first.slices,
@@ -74,16 +74,13 @@ Prediction CostModel::simulated(const Candidate& c, int log_bytes) {
   return entry->second = simulate(actors, load, tiles);
 }
 
-Prediction CostModel::cost(const Candidate& c, std::uint64_t bytes) {
-  if (bytes <= std::uint64_t{1} << kLeastLog) return simulated(c, kLeastLog);
-  const int log = std::bit_width(bytes) - 1;
-  const Prediction low = simulated(c, log);
-  if (std::has_single_bit(bytes)) return low;
-  const Prediction high = simulated(c, log + 1);
-  const double whole = static_cast<double>(std::uint64_t{1} << log);
-  const double part = static_cast<double>(bytes) / whole - 1;
-  return {.seconds = low.seconds + part * (high.seconds - low.seconds),
-          .work = low.work + part * (high.work - low.work)};
+double CostModel::seconds(const Candidate& c, std::uint64_t bytes) {
+  bytes = std::max(bytes, kLeastBytes);
+  const std::uint64_t whole = std::bit_floor(bytes);
+  const double low = simulated(c, whole).seconds;
+  if (bytes == whole) return low;
+  const double part = static_cast<double>(bytes) / static_cast<double>(whole) - 1;
+  return low + part * (simulated(c, 2 * whole).seconds - low);
 }
 
 }  // namespace wring::plan

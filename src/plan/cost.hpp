@@ -19,26 +19,27 @@ struct Candidate {
 };
 
 /// Costs of candidates for problems that differ in nothing but their count, under the same
-/// settings. A cost is simulated at powers of two and taken to be linear between them. Exact codecs
-/// cost the same for all types but those of 16 bits: what counts is bytes, so that equal bytes get
-/// equal choices. Keeps what it has simulated. Not thread-safe.
+/// settings. Exact codecs cost the same for all types but those of 16 bits: what counts is bytes,
+/// so that equal bytes get equal choices. Keeps what it has simulated. Not thread-safe.
 class CostModel {
  public:
   CostModel(const Problem& problem, const Settings& settings);
 
-  Prediction cost(const Candidate& candidate, std::uint64_t bytes);
+  /// Simulated for a message of just that size.
+  const Prediction& simulated(const Candidate& candidate, std::uint64_t bytes);
+  /// Linear between powers of two, which are simulated.
+  double seconds(const Candidate& candidate, std::uint64_t bytes);
   /// Whether an algorithm sends partial sums at all.
   bool sends_partial_sums(const algorithm::Algorithm& algorithm);
 
  private:
   const Cast& cast(const algorithm::Algorithm& algorithm);
-  Prediction simulated(const Candidate& candidate, int log_bytes);
 
   Problem problem_;
   const Settings& settings_;
   Link link_;
   std::map<const algorithm::Algorithm*, std::unique_ptr<Cast>> casts_;
-  using Key = std::tuple<const algorithm::Algorithm*, bool, std::uint64_t, int>;
+  using Key = std::tuple<const algorithm::Algorithm*, bool, std::uint64_t, std::uint64_t>;
   std::map<Key, Prediction> simulated_;
 };
 

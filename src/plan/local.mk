@@ -6,6 +6,7 @@ libwring_core_la_SOURCES += \
   %D%/error_bound.cpp \
   %D%/geometry.cpp \
   %D%/machine.hpp \
+  %D%/network.cpp \
   %D%/plan.cpp \
   %D%/plan.hpp \
   %D%/rules.cpp \
@@ -14,5 +15,8 @@ libwring_core_la_SOURCES += \
   %D%/simulate.cpp \
   %D%/simulate.hpp \
   %D%/staging.cpp \
-  %D%/staging.hpp
+  %D%/staging.hpp \
+  %D%/table.cpp \
+  %D%/table.hpp \
+  %D%/table_json.cpp
 EXTRA_DIST += %D%/README.md

@@ -17,7 +17,7 @@ struct Link {
 struct Network {
   /// Ethernet at 10 Gbit/s, of which tcp leaves 1.2 GB/s. 8 bytes between two hosts took 10.4 us
   /// (docs/performance.md), most of it in the two ends: a system call each and waking up.
-  Link between_nodes{.latency = 4.5e-6, .bandwidth = 1.2e9, .overhead = 3e-6};
+  Link between_nodes{.latency = 3.4e-6, .bandwidth = 1.2e9, .overhead = 3.5e-6};
   /// Shared memory through mailboxes and slots: 8 bytes between two ranks of a host took 0.36 us.
   Link inside_node{.latency = 0.16e-6, .bandwidth = 8e9, .overhead = 0.1e-6};
   /// Ranks that share a node's link. All in one node: inside_node is the link; else between_nodes.

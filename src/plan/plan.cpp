@@ -38,9 +38,10 @@ Plan make_plan(const Problem& problem, const Settings& settings, int rank) {
   const algorithm::Algorithm& algorithm = *plan.choice.algorithm;
   plan.program = algorithm.make(rank, problem.size);
   const std::uint32_t slices = plan.program.slices;
-  plan.geometry = cut(problem.count, spec.block(), slices,
-                      segment_elements(problem, spec, slices, most_live_values(algorithm, problem.size),
-                                       plan.choice.segment_bytes, settings.max_payload));
+  plan.geometry =
+      cut(problem.count, spec.block(), slices,
+          segment_elements(problem, spec, slices, most_live_values(algorithm, problem.size),
+                           plan.choice.segment_bytes, settings.max_payload));
   plan.rank = rank;
   plan.checksum = settings.checksum;
   const std::uint64_t longest = std::min(plan.geometry.segment, plan.geometry.slice(0).n);
@@ -65,7 +66,7 @@ std::string Plan::describe() const {
   text += ", " + std::to_string(geometry.tiles) + " tiles, " + std::to_string(depth) + " in flight";
   text += std::string(": ") + choice.reason;
   if (choice.seconds > 0) text += "; predicted " + format_seconds(choice.seconds);
-  if (choice.raw_seconds > 0 && choice.raw_seconds < choice.seconds) {
+  if (choice.raw_wins()) {
     text += ", raw would take " + format_seconds(choice.raw_seconds);
   }
   return text;

@@ -97,6 +97,11 @@ struct Choice {
   std::uint64_t segment_bytes = 0;  ///< of accumulators, about; 0: by the size of slices
   /// Predictions by the cost model: of this choice, and of the best without a lossy codec.
   double seconds = 0, raw_seconds = 0;
+
+  /// Whether raw would be clearly faster.
+  bool raw_wins() const noexcept {
+    return codec.lossy() && raw_seconds > 0 && 1.05 * raw_seconds < seconds;
+  }
 };
 /// Deterministic: equal arguments give equal choices on every rank.
 Choice choose(const Problem& problem, const Settings& settings);

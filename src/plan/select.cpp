@@ -4,6 +4,7 @@
 #include "plan/select.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <vector>
 
@@ -15,9 +16,11 @@ namespace {
 /// Below this many bytes latency counts, not bandwidth, and encoding gains nothing. Measured on 2
 /// and 4 hosts at 1 Gbit/s (docs/performance.md).
 constexpr std::uint64_t kLatencyBytes = 16 * 1024;
-/// Most roundings of a value by a lossy codec, for twice as many ranks as there are, where nobody
-/// asks for an algorithm by name.
-constexpr int kMostRoundings = 2;
+/// Where each rank's share is below this, as it was then, latency counts too if the model agrees.
+constexpr std::uint64_t kLatencyShare = kLatencyBytes / 4;
+/// Most roundings of a value by a lossy codec where nobody asks for an algorithm by name, however
+/// many ranks there are.
+constexpr int kMostRoundings = 2, kManyRanks = 1 << 16;
 /// Predictions are not that good: candidates within this of the fastest are equally fast, and the
 /// one that leaves the processor most free is taken; among those, the first of the list.
 constexpr double kEqualTime = 0.05, kEqualWork = 0.02;
@@ -31,6 +34,12 @@ codec::Spec usable(const Problem& problem, const codec::Spec& asked) {
   return problem.encodable() ? asked : none();
 }
 
+/// Choices are made for sizes [2^k, 2^(k+1)) alike: costs that are all but equal would otherwise
+/// make a choice for every few bytes. They are made as for 2^k, the size of most messages.
+std::uint64_t class_of(std::uint64_t bytes) {
+  return std::max<std::uint64_t>(8, std::bit_floor(bytes));
+}
+
 struct Priced {
   Candidate candidate;
   Prediction cost;
@@ -38,20 +47,18 @@ struct Priced {
 
 bool is_half(const Problem& p) { return p.dtype == Dtype::f16 || p.dtype == Dtype::bf16; }
 
-/// Algorithms for that codec, in order of preference. What is sent besides contributions and
-/// results grows with the number of ranks: partial sums are rounded once more each by a lossy
-/// codec, which rules them out, and are twice as long for 16 bits, where algorithms without them
-/// come first.
+/// Algorithms for that codec, in order of preference. Partial sums are what makes roundings grow
+/// with the number of ranks, which rules algorithms that send them out for a lossy codec; of 16-bit
+/// data they are twice as long as contributions, so that algorithms without them come first.
 std::vector<const algorithm::Algorithm*> algorithms_for(const Problem& problem,
                                                         const codec::Spec& codec) {
-  const int more = 2 * problem.size;
   std::vector<const algorithm::Algorithm*> out;
   for (const algorithm::Algorithm* a : algorithm::all()) {
-    if (!codec.lossy() || a->lossy_hops(more) <= kMostRoundings) out.push_back(a);
+    if (!codec.lossy() || a->lossy_hops(kManyRanks) <= kMostRoundings) out.push_back(a);
   }
   if (is_half(problem)) {
-    std::stable_sort(out.begin(), out.end(), [more](const auto* a, const auto* b) {
-      return a->lossy_hops(more) < b->lossy_hops(more);
+    std::stable_sort(out.begin(), out.end(), [](const auto* a, const auto* b) {
+      return a->lossy_hops(kManyRanks) < b->lossy_hops(kManyRanks);
     });
   }
   return out;
@@ -71,12 +78,12 @@ std::vector<std::uint64_t> segments_for(const Settings& settings, std::uint64_t 
 /// Candidates with that codec, in order of preference.
 std::vector<Priced> candidates(const Problem& problem, const Settings& settings,
                                const codec::Spec& codec, CostModel& model) {
+  const std::uint64_t bytes = class_of(problem.bytes());
   std::vector<Priced> out;
   for (const algorithm::Algorithm* a : algorithms_for(problem, codec)) {
-    const std::uint64_t slice_bytes = problem.bytes() / a->slices(problem.size);
-    for (const std::uint64_t segment : segments_for(settings, slice_bytes)) {
+    for (const std::uint64_t segment : segments_for(settings, bytes / a->slices(problem.size))) {
       const Candidate c{a, codec, segment};
-      out.push_back({c, model.cost(c, problem.bytes())});
+      out.push_back({c, model.simulated(c, bytes)});
     }
   }
   return out;
@@ -108,21 +115,29 @@ const char* reason_of(const Problem& problem, const Candidate& c, CostModel& mod
                 : "raw: the least bytes on every link";
 }
 
+/// Whether raw goes although a lossy codec was asked for.
+bool goes_raw(const Problem& problem, const Priced& raw, const Priced& encoded) {
+  if (problem.bytes() < kLatencyBytes) return true;
+  const bool faster = raw.cost.seconds <= encoded.cost.seconds;
+  const auto size = static_cast<std::uint64_t>(problem.size);
+  return faster && (problem.any_codec || problem.bytes() / size < kLatencyShare);
+}
+
 Choice built_in(const Problem& problem, const Settings& settings, const codec::Spec& asked,
                 CostModel& model) {
   const Priced raw = best_of(candidates(problem, settings, asked.lossy() ? none() : asked, model));
   Priced best = raw;
-  if (asked.lossy() && problem.bytes() >= kLatencyBytes) {
+  if (asked.lossy()) {
     const Priced encoded = best_of(candidates(problem, settings, asked, model));
-    if (!problem.any_codec || encoded.cost.seconds < raw.cost.seconds) best = encoded;
+    if (!goes_raw(problem, raw, encoded)) best = encoded;
   }
   const Candidate& c = best.candidate;
   return {.algorithm = c.algorithm,
           .codec = c.codec,
           .reason = reason_of(problem, c, model),
           .segment_bytes = c.segment_bytes,
-          .seconds = best.cost.seconds,
-          .raw_seconds = raw.cost.seconds};
+          .seconds = model.seconds(c, problem.bytes()),
+          .raw_seconds = model.seconds(raw.candidate, problem.bytes())};
 }
 
 /// What the user says, with what the model thinks of it.
@@ -133,7 +148,7 @@ Choice given(const Problem& problem, const Settings& settings, Candidate c, cons
           .codec = c.codec,
           .reason = reason,
           .segment_bytes = c.segment_bytes,
-          .seconds = model.cost(c, problem.bytes()).seconds,
+          .seconds = model.seconds(c, problem.bytes()),
           .raw_seconds = 0};
 }
 

@@ -169,7 +169,7 @@ class Simulation {
   }
   double bytes_of(std::uint32_t rank, std::uint32_t tile, std::uint32_t step_index) const {
     const Step& step = ranks_[rank].program->steps[step_index];
-    const double each = encoded_                             ? encoded_bytes_
+    const double each = encoded_                           ? encoded_bytes_
                         : step.content == Content::partial ? real_bytes_
                                                            : typed_bytes_;
     return each * elements(step, tile) + static_cast<double>(codec::kHeaderBytes);

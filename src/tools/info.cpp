@@ -45,6 +45,11 @@ void declare(CLI::App& app, Wanted& w) {
   app.add_option("--codec", w.request.codec, "with --plan: codec")
       ->needs(plan)
       ->capture_default_str();
+  app.add_option("--net", w.request.net,
+                 "with --plan: the links, lat=2us,bw=12.5GB/s[,overhead=500ns][,node=RANKS]")
+      ->type_name("LINKS")
+      ->needs(plan);
+  app.add_flag("--json", w.request.json, "with --plan: as a file for WRING_TUNE_FILE")->needs(plan);
 }
 
 int run(int argc, char** argv) {

@@ -17,6 +17,8 @@ void print_devices();
 struct PlanRequest {
   int ranks = 2;
   std::string type = "float", op = "sum", codec = "none";
+  std::string net;    ///< as plan::parse_network
+  bool json = false;  ///< a tuning file instead of a table
 };
 /// Prints the choice for every size of message; throws std::invalid_argument for a bad request.
 void print_plan(const PlanRequest& request);

@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// info_plan.cpp - the table of choices by size of message, as plan::choose makes them.
-//
-// The choice is asked at powers of two and at the edges of rules, and where two neighbours differ
-// the place of the change is found by bisection. Two changes inside one octave that cancel each
-// other are found only if a rule made them.
+// info_plan.cpp - the tuning table that a problem gets, from the command line and the environment.
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "base/config.hpp"
-#include "plan/plan.hpp"
+#include "plan/table.hpp"
 #include "tools/info.hpp"
 #include "transport/transport.hpp"
 
 namespace wring::tools {
 namespace {
-
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
 struct TypeName {
   const char* name;
@@ -45,6 +37,12 @@ plan::Settings settings_from_environment() {
   }
   if (Status status = plan::parse_rules(c.tune_rules, settings.rules); status.is_error()) {
     throw std::invalid_argument(std::string("WRING_TUNE_RULES: ") + status.what());
+  }
+  if (!c.tune_file.empty()) {
+    std::string text;
+    Status status = plan::read_text(c.tune_file, text);
+    if (status.ok()) status = plan::load_table(text, settings.table);
+    if (!status.ok()) throw std::invalid_argument(std::string("WRING_TUNE_FILE: ") + status.what());
   }
   const transport::Transport* t =
       c.transport == "auto" ? transport::all().front() : transport::find(c.transport.c_str());
@@ -83,116 +81,32 @@ plan::Problem problem_of(const PlanRequest& request) {
   return problem;
 }
 
-/// Parameters only if they are not the codec's defaults.
-std::string short_name(const codec::Spec& spec) {
-  return spec.params == spec.codec->defaults ? spec.codec->name : codec::to_string(spec);
-}
-
-class Table {
- public:
-  Table(const plan::Problem& problem, const plan::Settings& settings)
-      : problem_(problem), settings_(settings) {}
-
-  void print() {
-    const std::vector<std::uint64_t> probes = make_probes();
-    std::uint64_t begin = probes.front();
-    for (std::size_t i = 1; i < probes.size(); ++i) {
-      std::uint64_t from = probes[i - 1];
-      while (!same(from, probes[i])) {
-        const std::uint64_t change = find_change(from, probes[i]);
-        add_range(begin, change, false);
-        begin = from = change;
-      }
-    }
-    add_range(begin, probes.back(), true);
-
-    int widths[3] = {};
-    for (const Line& line : lines_) {
-      for (int c = 0; c < 3; ++c) widths[c] = std::max(widths[c], static_cast<int>(line[c].size()));
-    }
-    for (const Line& line : lines_) {
-      std::printf("%-*s  %-*s  %-*s  %s\n", widths[0], line[0].c_str(), widths[1], line[1].c_str(),
-                  widths[2], line[2].c_str(), line[3].c_str());
-    }
-  }
-
- private:
-  /// Counts of elements to look at, ascending.
-  std::vector<std::uint64_t> make_probes() const {
-    std::vector<std::uint64_t> probes{1};
-    const auto add = [&](std::uint64_t bytes) {
-      const std::uint64_t n = bytes / problem_.element_bytes;
-      for (const std::uint64_t count : {n, n + 1}) {
-        if (count >= 1 && count <= kMostBytes / problem_.element_bytes) probes.push_back(count);
-      }
-    };
-    for (std::uint64_t bytes = 1; bytes <= kMostBytes; bytes *= 2) add(bytes);
-    for (const plan::Rule& r : settings_.rules) {
-      add(r.min_bytes);
-      add(r.max_bytes);
-    }
-    std::sort(probes.begin(), probes.end());
-    probes.erase(std::unique(probes.begin(), probes.end()), probes.end());
-    return probes;
-  }
-
-  plan::Choice choice(std::uint64_t count) const {
-    plan::Problem p = problem_;
-    p.count = count;
-    return plan::choose(p, settings_);
-  }
-
-  bool same(std::uint64_t a, std::uint64_t b) const {
-    const plan::Choice x = choice(a), y = choice(b);
-    return x.algorithm == y.algorithm && x.codec == y.codec && std::string(x.reason) == y.reason;
-  }
-
-  /// The first count whose choice is not that of low, given that high's is not.
-  std::uint64_t find_change(std::uint64_t low, std::uint64_t high) const {
-    const std::uint64_t first = low;
-    while (high - low > 1) {
-      const std::uint64_t middle = low + (high - low) / 2;
-      (same(first, middle) ? low : high) = middle;
-    }
-    return high;
-  }
-
-  std::uint64_t segment(std::uint64_t count) const {
-    plan::Problem p = problem_;
-    p.count = count;
-    return plan::make_plan(p, settings_, 0).geometry.segment * problem_.element_bytes;
-  }
-
-  /// Counts [begin, end), or to the end.
-  void add_range(std::uint64_t begin, std::uint64_t end, bool last) {
-    const plan::Choice c = choice(begin);
-    const std::uint64_t each = problem_.element_bytes;
-    const std::string from = begin == 1 ? "0" : format_bytes(begin * each);
-    const std::string least = format_bytes(segment(begin));
-    const std::string most = format_bytes(segment(last ? end : end - 1));
-    lines_.push_back({from + " - " + (last ? "inf" : format_bytes(end * each)),
-                      std::string(c.algorithm->name) + " + " + short_name(c.codec),
-                      "segment " + (least == most ? least : least + " - " + most), c.reason});
-  }
-
-  using Line = std::array<std::string, 4>;
-  std::vector<Line> lines_{{"bytes", "algorithm + codec", "", "reason"}};
-  plan::Problem problem_;
-  const plan::Settings& settings_;
-};
-
 }  // namespace
 
 void print_plan(const PlanRequest& request) {
   const plan::Problem problem = problem_of(request);
-  const plan::Settings settings = settings_from_environment();
-  std::printf("%d rank%s, %s, %s, codec %s\n", request.ranks, request.ranks == 1 ? "" : "s",
-              request.type.c_str(), request.op.c_str(), short_name(problem.codec).c_str());
+  plan::Settings settings = settings_from_environment();
+  if (Status status = plan::parse_network(request.net, settings.network); status.is_error()) {
+    throw std::invalid_argument(std::string("--net: ") + status.what());
+  }
   if (request.ranks == 1) {
+    if (request.json) throw std::invalid_argument("--json: one rank needs no table");
     std::printf("one rank: the input is the result\n");
     return;
   }
-  Table(problem, settings).print();
+  const plan::Table table = plan::make_table(problem, settings);
+  if (request.json) {
+    const std::string text = plan::to_json(table);
+    if (text.empty()) throw std::invalid_argument("--json: this build has no JSON");
+    std::fputs(text.c_str(), stdout);
+    return;
+  }
+  const plan::Link link = settings.network.link(request.ranks);
+  std::printf("%d ranks, %s, %s, codec %s; each rank's link: latency %s, %.4g GB/s, overhead %s\n",
+              request.ranks, request.type.c_str(), request.op.c_str(),
+              codec::to_string(problem.codec).c_str(), format_seconds(link.latency).c_str(),
+              link.bandwidth / 1e9, format_seconds(link.overhead).c_str());
+  std::fputs(plan::to_text(table).c_str(), stdout);
 }
 
 }  // namespace wring::tools

@@ -28,7 +28,8 @@ using wring::test::Value;
 
 int g_rank, g_size;
 const std::vector<std::string> kCodecs{"none", "fp16", "bf16", "int8", "int4"};
-const std::vector<std::string> kAlgorithms{"auto", "recursive_doubling", "tree", "ring", "direct"};
+const std::vector<std::string> kAlgorithms{"auto", "recursive_doubling", "tree", "ring", "rabenseifner",
+                                            "direct"};
 
 MPIX_Codec codec_of(const std::string& name) {
   const MPIX_Codec all[] = {MPIX_CODEC_NONE, MPIX_CODEC_FP16, MPIX_CODEC_BF16, MPIX_CODEC_INT8,

@@ -128,5 +128,13 @@ TEST(ReadConfig, AnEmptyValueMeansTheDefaultWithoutAWarning) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
+TEST(FormatSeconds, ThreeDigits) {
+  for (const auto& [seconds, text] :
+       {std::pair{0.0, "0.00 ns"}, {1e-9, "1.00 ns"}, {0.9994e-6, "999 ns"}, {0.9996e-6, "1.00 us"}, {12.34e-6, "12.3 us"},
+        {9.996e-6, "10.0 us"}, {99.96e-3, "100 ms"}, {0.83, "830 ms"}, {1.5, "1.50 s"}, {12345.0, "12345 s"}}) {
+    EXPECT_EQ(format_seconds(seconds), text);
+  }
+}
+
 }  // namespace
 }  // namespace wring

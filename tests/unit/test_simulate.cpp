@@ -136,7 +136,7 @@ TEST(Simulate, OneRankStandsForAll) {
           if (a == algorithm::find("direct")) near = 0.01;
           // Pairs are taken to wait for pairs, while ranks without one begin at once.
           if (a->symmetry == algorithm::Symmetry::exchange && (p & (p - 1)) != 0) {
-            near = bytes == unit ? 0.35 : 0.05;
+            near = bytes == unit ? 0.35 : 0.06;
           }
           EXPECT_NEAR(one, all, near * all);
         }
@@ -158,9 +158,10 @@ TEST(Simulate, RemainingTilesGoAtThePaceOfTheBusiest) {
                        << a->name << ", " << p << " ranks, " << codec << ", " << bandwidth);
           for (std::uint32_t tiles : {1u, 8u}) {
             run.tiles = tiles;
-            // Ranks of a tree are busy at different times.
-            const bool uneven = a->symmetry == algorithm::Symmetry::none;
-            EXPECT_NEAR(seconds(run), full, (uneven ? 0.15 : 0.05) * full) << tiles;
+            // Where ranks do not all do the same, they are busy at different times.
+            const bool folded = a->symmetry == algorithm::Symmetry::exchange && (p & (p - 1)) != 0;
+            const bool tree = a->symmetry == algorithm::Symmetry::none;
+            EXPECT_NEAR(seconds(run), full, (tree ? 0.25 : folded ? 0.08 : 0.05) * full) << tiles;
           }
         }
       }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// probe.cpp - measures latency and bandwidth between a communicator's ranks, for the cost model.
+//
+// Calls like the caller's own are timed: small ones in as many rounds as the ranks' logarithm, then one around a
+// ring that is long enough for token buckets and congestion windows not to hide the link. Times are those of the
+// slowest rank; rank 0 makes the result everybody's. Communicators of the same shape in one process are alike: only the
+// first is measured.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "runtime/bootstrap.hpp"
+#include "runtime/communicator.hpp"
+
+namespace wring::runtime {
+namespace {
+
+constexpr int kSmallCalls = 12, kLargeCalls = 3;  // the first makes connections
+constexpr std::uint64_t kSmallCount = 2;  // 8 bytes
+/// What a rank sends and receives to have its bandwidth measured: 20 ms at 1 Gbit/s.
+constexpr std::uint64_t kBandwidthBytes = 2 * 1024 * 1024;
+/// The share of a round that the processor of either side has; measured times do not tell (plan::Network's own
+/// figures have it).
+constexpr double kOverheadShare = 1.0 / 3;
+
+/// What a memory shared by the ranks of a host is worth at least, whatever other programs made of the measurement.
+constexpr double kSlowestRoundInside = 5e-6, kLeastBandwidthInside = 1e9;
+
+/// Communicators with equal shapes are taken to be alike.
+using Shape = std::tuple<int, int, const char*>;  // ranks, most of them on one host, transport
+struct Known {
+  std::mutex mutex;
+  std::map<Shape, plan::Link> links;
+};
+Known& known() {
+  static Known k;
+  return k;
+}
+
+/// To the next power of 2^(1/2): what differs from run to run by chance should not change choices.
+double rounded(double value) { return std::exp2(std::round(2 * std::log2(value)) / 2); }
+
+}  // namespace
+
+/// Seconds of the fastest of several calls one after another, each as long as its slowest rank took: what else the machine
+/// does is none of a link's properties.
+Status Communicator::time_calls(const char* algorithm, std::uint64_t count, int calls, double& seconds) {
+  plan::Settings settings = settings_;
+  settings.algorithm = algorithm::find(algorithm);
+  const codec::Codec* none = codec::all().front();
+  const plan::Problem problem{.count = count, .dtype = Dtype::f32, .element_bytes = 4, .op = Op::sum, .opaque_id = 0,
+                              .size = size_, .codec = {.codec = none, .params = none->defaults}};
+  CallPlan plan{plan::make_plan(problem, settings, rank_), {}};
+  std::vector<float> values(count);
+  std::vector<double> mine, slowest(static_cast<std::size_t>(calls));
+  WRING_TRY(process_.meet(own_comm_));
+  for (int i = 0; i < calls; ++i) {
+    const double begin = now();
+    WRING_TRY(run(plan, values.data(), values.data(), {}));
+    mine.push_back(now() - begin);
+  }
+  WRING_TRY(mpi_status(PMPI_Allreduce(mine.data(), slowest.data(), calls, MPI_DOUBLE, MPI_MAX, own_comm_), "MPI_Allreduce"));
+  seconds = *std::min_element(slowest.begin(), slowest.end());
+  return {};
+}
+
+Status Communicator::measure_link(plan::Link& link) {
+  double small = 0, large = 0;
+  WRING_TRY(time_calls("recursive_doubling", kSmallCount, kSmallCalls, small));
+  // With ranks beside a power of two a round is added at either end.
+  const int log = algorithm::ceil_log2(static_cast<unsigned>(size_));
+  const int rounds = (size_ & (size_ - 1)) == 0 ? log : log + 1;
+  double round = rounded(small / rounds);
+
+  const auto ranks = static_cast<std::uint64_t>(size_);
+  const std::uint64_t count = kBandwidthBytes * ranks / (2 * (ranks - 1)) / sizeof(float);
+  WRING_TRY(time_calls("ring", count, kLargeCalls, large));
+  const double wire = std::max(large - 2 * (size_ - 1) * round, large / 2);
+  double bandwidth = rounded(static_cast<double>(kBandwidthBytes) / wire);
+  if (one_host_) {
+    round = std::min(round, kSlowestRoundInside);
+    bandwidth = std::max(bandwidth, kLeastBandwidthInside);
+  }
+  link = {.latency = round * (1 - 2 * kOverheadShare), .bandwidth = bandwidth, .overhead = round * kOverheadShare};
+  return {};
+}
+
+Status Communicator::measure_network() {
+  plan::Network& network = settings_.network;
+  const Shape shape{size_, ranks_per_node_, transport_->name};
+  plan::Link link;
+  int measured = 0;
+  {
+    std::lock_guard lock(known().mutex);
+    if (const auto it = known().links.find(shape); it != known().links.end()) {
+      link = it->second;
+      measured = 1;
+    }
+  }
+  // Rank 0 says whether to measure: others may have been in communicators that it was not in.
+  WRING_TRY(mpi_status(PMPI_Bcast(&measured, 1, MPI_INT, 0, own_comm_), "MPI_Bcast"));
+  if (!measured) WRING_TRY(measure_link(link));
+  WRING_TRY(mpi_status(PMPI_Bcast(&link, sizeof link, MPI_BYTE, 0, own_comm_), "MPI_Bcast"));
+  (size_ <= ranks_per_node_ ? network.inside_node : network.between_nodes) = link;
+  std::lock_guard lock(known().mutex);
+  known().links[shape] = link;
+  if (rank_ == 0 && !measured) {
+    log(LogLevel::info, "measured between %d ranks over %s: latency %.2f us, overhead %.2f us, bandwidth %.3f GB/s", size_,
+        transport_->name, link.latency * 1e6, link.overhead * 1e6, link.bandwidth * 1e-9);
+  }
+  return {};
+}
+
+}  // namespace wring::runtime
