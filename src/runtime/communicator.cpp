@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <mutex>
 
 #include "base/clock.hpp"
@@ -91,7 +92,9 @@ Status Communicator::start() {
   WRING_TRY(mpi_status(MPI_Comm_split(user_comm_, 0, rank_, &own_comm_), "MPI_Comm_split"));
   MPI_Comm_set_errhandler(own_comm_, MPI_ERRORS_RETURN);
   WRING_TRY(agree_on_settings());
-  return open_transport();
+  WRING_TRY(open_transport());
+  settings_.network.ranks_per_node = ranks_per_node_;
+  return tune_ == Tune::model ? Status{} : measure_network();
 }
 
 Status Communicator::open_transport() {
@@ -143,16 +146,24 @@ Status Communicator::count_neighbours(transport::Bootstrap& boot) {
   if (sched_getaffinity(0, sizeof mine.processors, &mine.processors) != 0) CPU_SET(0, &mine.processors);
   std::vector<Seat> all(static_cast<std::size_t>(size_));
   WRING_TRY(boot.allgather(&mine, sizeof mine, all.data()));
-  int here = 0;
-  cpu_set_t processors;
-  CPU_ZERO(&processors);
+  struct Host {
+    int ranks = 0;
+    cpu_set_t processors{};
+  };
+  std::map<std::string, Host> hosts;
   for (const Seat& seat : all) {
-    if (std::strncmp(seat.host, mine.host, sizeof mine.host) != 0) continue;
-    ++here;
-    CPU_OR(&processors, &processors, &seat.processors);
+    Host& host = hosts[seat.host];
+    ++host.ranks;
+    CPU_OR(&host.processors, &host.processors, &seat.processors);
   }
-  oversubscribed_ = here > CPU_COUNT(&processors);
-  one_host_ = here == size_;
+  const Host& here = hosts[mine.host];
+  oversubscribed_ = here.ranks > CPU_COUNT(&here.processors);
+  one_host_ = here.ranks == size_;
+  // The same on all ranks: choices rest on them.
+  for (const auto& [name, host] : hosts) {
+    ranks_per_node_ = std::max(ranks_per_node_, host.ranks);
+    settings_.processor.sharing = std::max(settings_.processor.sharing, static_cast<double>(host.ranks) / CPU_COUNT(&host.processors));
+  }
   return {};
 }
 

@@ -124,6 +124,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Status agree_on_settings();
   Status open_transport();
   Status count_neighbours(transport::Bootstrap& boot);
+  Status measure_network();
+  Status measure_link(plan::Link& link);
+  Status time_calls(const char* algorithm, std::uint64_t count, int calls, double& seconds);
   std::unique_ptr<Execution> lease(CallPlan& plan);
   static std::size_t set_of(const CallKey& key) noexcept;
 
@@ -137,8 +140,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   int rank_ = 0, size_ = 1;
   bool one_host_ = false;        ///< all ranks run on this host
   bool oversubscribed_ = false;  ///< more ranks on this host than processors
+  int ranks_per_node_ = 1;       ///< on the host that has most
   std::uint64_t context_ = 0;
   std::string wanted_transport_;
+  /// Where figures for the choice of algorithms come from.
+  enum class Tune : std::uint64_t { model, link, measure } tune_ = Tune::link;
   plan::Settings settings_;
   const transport::Transport* transport_ = nullptr;
   std::unique_ptr<Session> session_;

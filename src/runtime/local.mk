@@ -30,6 +30,7 @@ libwring_core_la_SOURCES += \
   %D%/plan_handle.cpp \
   %D%/plan_hints.cpp \
   %D%/plan_hints.hpp \
+  %D%/probe.cpp \
   %D%/process.cpp \
   %D%/process.hpp \
   %D%/progress.cpp \

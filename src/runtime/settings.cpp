@@ -8,6 +8,7 @@
 
 #include "base/config.hpp"
 #include "base/log.hpp"
+#include "plan/table.hpp"
 #include "runtime/bootstrap.hpp"
 #include "runtime/communicator.hpp"
 
@@ -19,6 +20,8 @@ struct Block {
   std::uint64_t context;
   std::uint64_t segment;
   std::uint64_t checksum;
+  std::uint64_t tune;
+  std::uint64_t table_bytes;  ///< of the text of WRING_TUNE_FILE, sent after this
   char algorithm[64];
   char transport[64];
   char rules[4096];
@@ -30,12 +33,26 @@ void put(char (&to)[N], const std::string& from) {
   std::strncpy(to, from.c_str(), N - 1);
 }
 
+/// The tuning file's text; empty, with one warning, where it cannot be read or makes no sense.
+std::string own_table() {
+  std::string text;
+  if (config().tune_file.empty()) return text;
+  std::vector<plan::Rule> rules;
+  Status status = plan::read_text(config().tune_file, text);
+  if (status.ok()) status = plan::load_table(text, rules);
+  if (status.ok()) return text;
+  static std::once_flag once;
+  std::call_once(once, [&] { log(LogLevel::warn, "WRING_TUNE_FILE is ignored: %s", status.what()); });
+  return {};
+}
+
 Block own_block() {
   const Config& c = config();
   Block b{};
   if (getrandom(&b.context, sizeof b.context, 0) != sizeof b.context) b.context = reinterpret_cast<std::uintptr_t>(&b);
   b.segment = c.segment;
   b.checksum = c.checksum;
+  b.tune = c.tune == "model" ? 0 : c.tune == "measure" ? 2 : 1;
   put(b.algorithm, c.algorithm);
   put(b.transport, c.transport);
   put(b.rules, c.tune_rules);
@@ -51,6 +68,7 @@ void warn_of_differences(const Block& mine, const Block& theirs) {
   };
   check(mine.segment == theirs.segment, "WRING_SEGMENT");
   check(mine.checksum == theirs.checksum, "WRING_CHECKSUM");
+  check(mine.tune == theirs.tune, "WRING_TUNE");
   check(std::strcmp(mine.algorithm, theirs.algorithm) == 0, "WRING_ALGORITHM");
   check(std::strcmp(mine.transport, theirs.transport) == 0, "WRING_TRANSPORT");
   check(std::strcmp(mine.rules, theirs.rules) == 0, "WRING_TUNE_RULES");
@@ -65,12 +83,23 @@ void warn_of_differences(const Block& mine, const Block& theirs) {
 Status Communicator::agree_on_settings() {
   const Block mine = own_block();
   Block block = mine;
+  std::string table;
+  if (rank_ == 0) {
+    table = own_table();
+    block.table_bytes = table.size();
+  }
   WRING_TRY(mpi_status(PMPI_Bcast(&block, sizeof block, MPI_BYTE, 0, own_comm_), "MPI_Bcast"));
   warn_of_differences(mine, block);
+  if (block.table_bytes > 0) {
+    table.resize(block.table_bytes);
+    WRING_TRY(mpi_status(PMPI_Bcast(table.data(), static_cast<int>(table.size()), MPI_BYTE, 0, own_comm_), "MPI_Bcast"));
+    WRING_TRY(plan::load_table(table, settings_.table));
+  }
   context_ = block.context;
   wanted_transport_ = block.transport;
   settings_.segment_bytes = block.segment;
   settings_.checksum = block.checksum != 0;
+  tune_ = static_cast<Tune>(block.tune);
 
   const std::string algorithm = block.algorithm;
   settings_.algorithm = algorithm == "auto" ? nullptr : algorithm::find(algorithm);
