@@ -60,6 +60,7 @@ mpi_programs = \
   tests/mpi/test_lifetime \
   tests/mpi/test_long_run \
   tests/mpi/test_mismatch \
+  tests/mpi/test_shm \
   tests/mpi/test_threads \
   tests/mpi/test_traffic \
   tests/mpi/test_transport \
@@ -78,11 +79,16 @@ mpi_tests = \
   tests/mpi/test_mismatch.mpitest \
   tests/mpi/test_mismatch_finalize.mpitest \
   tests/mpi/test_mismatch_mpi.mpitest \
+  tests/mpi/test_shm_apart.mpitest \
+  tests/mpi/test_shm_loop.mpitest \
+  tests/mpi/test_shm_off.mpitest \
+  tests/mpi/test_shm_tiny.mpitest \
   tests/mpi/test_threads.mpitest \
   tests/mpi/test_threads_mpi.mpitest \
   tests/mpi/test_traffic.mpitest \
   tests/mpi/test_transport_mailboxes.mpitest \
   tests/mpi/test_transport_mpi.mpitest \
+  tests/mpi/test_transport_slots.mpitest \
   tests/mpi/test_transport_ucx.mpitest \
   tests/mpi/test_values.mpitest \
   tests/mpi/test_values_mpi.mpitest

@@ -91,6 +91,7 @@ void Process::stop() noexcept {
   while (!communicators_.empty()) {
     MPI_Comm_delete_attr(communicators_.back()->user_comm(), keyval_);
   }
+  transport::close_mailboxes();
   for (const transport::Transport* t : transport::all()) t->shutdown();
   device::host_pool().trim();
   MPI_Comm_free_keyval(&keyval_);
