@@ -21,7 +21,7 @@ namespace {
 constexpr int kShortestSleep = 20, kLongestSleep = 1000;
 /// While the shared memory keeps giving frames, or nothing is expected of the channel underneath, that is
 /// looked at every so many rounds.
-constexpr unsigned kRoundsBetween = 16;
+constexpr unsigned kRoundsBetween = 32;
 /// Rounds without result for which the channel underneath is looked at every time after its last use.
 constexpr int kRoundsAlert = 1000;
 /// Microseconds asleep without any frame after which neighbours are looked up.

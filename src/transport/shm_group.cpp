@@ -38,6 +38,25 @@ std::uint64_t context_of(const std::byte* header) noexcept {
   return context;
 }
 
+constexpr std::size_t kLine = 64, kMailLines = sizeof(MailSlot) / kLine;
+
+/// Cache lines of a mailbox slot that a frame of a lane takes, whose header has changed in two words.
+constexpr std::size_t lines_of(std::size_t bytes) noexcept { return (bytes + 3 * sizeof(std::uint64_t) + kLine - 1) / kLine; }
+
+void prefetch(const void* slot, std::size_t line) noexcept {
+  __builtin_prefetch(static_cast<const std::byte*>(slot) + line * kLine);
+}
+
+void prefetch_to_write(const void* slot, std::size_t line) noexcept {
+  const std::byte* at = static_cast<const std::byte*>(slot) + line * kLine;
+#if defined(__x86_64__)
+  // The compiler makes a prefetch to read of it, unless told that the processor has this; none ever faults on it.
+  asm volatile("prefetchw %0" : : "m"(*at));
+#else
+  __builtin_prefetch(at, 1);
+#endif
+}
+
 /// Of all slots of a host, those that one of `members` processes may have.
 std::size_t allowance(std::size_t members) noexcept { return kAllSlotBytes / kSlotBytes / members; }
 
@@ -56,14 +75,17 @@ ShmGroup::ShmGroup(std::unique_ptr<ShmWindow> window, std::vector<Member> member
       slots_(window_->first_slots() == 0 ? 0 : kFirstSlots),
       may_grow_(slots_ != 0),
       outs_(members_.size()),
-      ins_(members_.size()) {
+      ins_(members_.size() - 1) {
   g_slots += slots_;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (i == me_) continue;
-    outs_[i].lane = &window_->lane(me_, i);
-    ins_[i].lane = &window_->lane(i, me_);
-    outs_[i].next = outs_[i].taken = outs_[i].parcels = g_first_number;
-    ins_[i].next = ins_[i].parcels = ins_[i].returned = g_first_number;
+    Out& out = outs_[i];
+    out.lane = &window_->lane(me_, i);
+    out.next = out.taken = out.parcels = g_first_number;
+    In& in = ins_[i < me_ ? i : i - 1];
+    in.from = i;
+    in.lane = &window_->lane(i, me_);
+    in.next = in.parcels = in.returned = g_first_number;
   }
 }
 
@@ -111,9 +133,22 @@ bool ShmGroup::send_mail(Out& out, const std::byte* header, const void* payload,
     if (out.next - out.taken >= kMailboxSlots) return false;
   }
   MailSlot& slot = box.slots[out.next % kMailboxSlots];
-  slot.bytes = static_cast<std::uint32_t>(bytes);
-  std::memcpy(slot.header, header, kHeaderBytes);
-  if (bytes != 0) std::memcpy(slot.payload, payload, bytes);
+  Header words;
+  std::memcpy(words, header, kHeaderBytes);
+  std::uint64_t* at = slot.words;
+  unsigned changed = 0;
+  for (unsigned i = 0; i < kHeaderWords; ++i) {
+    if (words[i] == out.header[i]) continue;
+    changed |= 1u << i;
+    *at++ = out.header[i] = words[i];
+  }
+  if (bytes != 0) std::memcpy(at, payload, bytes);
+  slot.bytes = static_cast<std::uint16_t>(bytes);
+  slot.changed = static_cast<std::uint16_t>(changed);
+  // Lines that the reader had last are slow to write, one after the other. The next frame will be like this one:
+  // its lines are fetched now, but for the first, which the reader may be looking at.
+  const MailSlot& following = box.slots[(out.next + 1) % kMailboxSlots];
+  for (std::size_t i = 1; i < lines_of(bytes); ++i) prefetch_to_write(&following, i);
   slot.number.store(++out.next, std::memory_order_release);
   return true;
 }
@@ -166,11 +201,15 @@ void ShmGroup::wake(std::size_t to) noexcept {
 
 bool ShmGroup::poll(std::uint64_t context, Sink& sink) noexcept {
   bool any = false;
-  for (std::size_t i = 0; i < ins_.size(); ++i) {
-    if (i == me_) continue;
-    In& in = ins_[i];
-    any = take_mail(in, context, sink) || any;
-    any = take_parcels(i, in, context, sink) || any;
+  for (In& in : ins_) {
+    if (in.has_mail()) {
+      take_mail(in, context, sink);
+      any = true;
+    }
+    if (in.has_parcel()) {
+      take_parcels(in, context, sink);
+      any = true;
+    }
   }
   return any;
 }
@@ -178,23 +217,27 @@ bool ShmGroup::poll(std::uint64_t context, Sink& sink) noexcept {
 // Frames from memory that another process can write are no more to be trusted than those from a wire:
 // numbers are read once and checked, and sinks check what is in the frame.
 
-bool ShmGroup::take_mail(In& in, std::uint64_t context, Sink& sink) noexcept {
-  Mailbox& box = in.lane->mailbox;
-  bool any = false;
-  for (std::uint32_t n = 0; n < kMailboxSlots; ++n) {
-    const std::uint32_t next = in.next.load(std::memory_order_relaxed);
-    const std::uint32_t index = next % kMailboxSlots;
-    MailSlot& slot = box.slots[index];
-    if (slot.number.load(std::memory_order_acquire) != next + 1) break;
+void ShmGroup::take_mail(In& in, std::uint64_t context, Sink& sink) noexcept {
+  for (std::uint32_t n = 0; n < kMailboxSlots && in.has_mail(); ++n) {
+    MailSlot& slot = in.mail();
+    const std::size_t bytes = slot.bytes;
+    const unsigned changed = slot.changed;
+    // The first line is here; the others come while this one is being looked at.
+    for (std::size_t i = 1; i < lines_of(bytes) && i < kMailLines; ++i) prefetch(&slot, i);
+    const std::uint32_t next = in.next.load(std::memory_order_relaxed), index = next % kMailboxSlots;
     in.next.store(next + 1, std::memory_order_relaxed);
     in.held |= 1u << index;
-    any = true;
-    const std::size_t bytes = slot.bytes;
-    const bool kept = show({slot.header, slot.payload, bytes <= kMailboxBytes ? bytes : 0, &slot}, context, sink);
-    if (!kept) in.held &= ~(1u << index);
+    const std::uint64_t* at = slot.words;
+    Header& header = in.headers[index];
+    std::memcpy(header, in.headers[(next - 1) % kMailboxSlots], kHeaderBytes);
+    for (unsigned i = 0; i < kHeaderWords; ++i) {
+      if (changed >> i & 1) header[i] = *at++;
+    }
+    const Message message{reinterpret_cast<const std::byte*>(header), reinterpret_cast<const std::byte*>(at),
+                          bytes <= kMailboxBytes ? bytes : 0, &slot};
+    if (!show(message, context, sink)) in.held &= ~(1u << index);
   }
-  if (any) give_back(in);
-  return any;
+  give_back(in);
 }
 
 /// Mailbox slots return in order: one that is kept holds up those behind it, and then the writer takes the
@@ -208,25 +251,19 @@ void ShmGroup::give_back(In& in) noexcept {
   in.lane->mailbox.taken.store(returned, std::memory_order_release);
 }
 
-bool ShmGroup::take_parcels(std::size_t from, In& in, std::uint64_t context, Sink& sink) noexcept {
-  bool any = false;
-  for (std::uint32_t n = 0; n < kMostSlots; ++n) {
-    const std::uint32_t next = in.parcels.load(std::memory_order_relaxed);
-    Parcel& parcel = in.lane->parcels[next % kMostSlots];
-    if (parcel.number.load(std::memory_order_acquire) != next + 1) break;
-    in.parcels.store(next + 1, std::memory_order_relaxed);
-    any = true;
-    const std::uint32_t index = parcel.slot;
-    const std::size_t bytes = parcel.bytes;
+void ShmGroup::take_parcels(In& in, std::uint64_t context, Sink& sink) noexcept {
+  for (std::uint32_t n = 0; n < kMostSlots && in.has_parcel(); ++n) {
+    const std::uint32_t index = in.parcel().slot;
+    const std::size_t bytes = in.parcel().bytes;
+    in.parcels.store(in.parcels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (index >= window_->slots_per_rank()) {
       log(LogLevel::error, "shm: a neighbour names slot %u of %u: its frame is lost", index, window_->slots_per_rank());
       continue;
     }
-    Slot& slot = window_->slot(from, index);
+    Slot& slot = window_->slot(in.from, index);
     if (show({slot.header, slot.payload, bytes <= kSlotPayload ? bytes : 0, &slot}, context, sink)) continue;
-    window_->desk(from).busy[index].store(0, std::memory_order_release);
+    window_->desk(in.from).busy[index].store(0, std::memory_order_release);
   }
-  return any;
 }
 
 bool ShmGroup::release(void* handle) noexcept {
@@ -238,7 +275,6 @@ bool ShmGroup::release(void* handle) noexcept {
   }
   const auto* slot = static_cast<const MailSlot*>(handle);
   for (In& in : ins_) {
-    if (in.lane == nullptr) continue;
     const MailSlot* first = in.lane->mailbox.slots;
     if (slot < first || slot >= first + kMailboxSlots) continue;
     in.held &= ~(1u << (slot - first));
@@ -251,15 +287,7 @@ bool ShmGroup::release(void* handle) noexcept {
 // --- waiting ----------------------------------------------------------------------------------------
 
 bool ShmGroup::has_frame() const noexcept {
-  for (const In& in : ins_) {
-    if (in.lane == nullptr) continue;
-    const std::uint32_t mail = in.next.load(std::memory_order_relaxed), parcel = in.parcels.load(std::memory_order_relaxed);
-    if (in.lane->mailbox.slots[mail % kMailboxSlots].number.load(std::memory_order_relaxed) == mail + 1 ||
-        in.lane->parcels[parcel % kMostSlots].number.load(std::memory_order_relaxed) == parcel + 1) {
-      return true;
-    }
-  }
-  return false;
+  return std::any_of(ins_.begin(), ins_.end(), [](const In& in) { return in.has_mail() || in.has_parcel(); });
 }
 
 void ShmGroup::sleep(int microseconds) noexcept {

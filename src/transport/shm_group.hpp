@@ -62,17 +62,31 @@ class ShmGroup {
   bool dead(std::size_t member) const noexcept;
 
  private:
+  using Header = std::uint64_t[kHeaderWords];
   struct Out {
     Lane* lane = nullptr;
+    Header header{};            ///< of the last frame in the mailbox
     std::uint32_t next = 0;     ///< frames written to the mailbox
     std::uint32_t taken = 0;    ///< what was last seen of the reader's count
     std::uint32_t parcels = 0;  ///< parcels written
   };
   struct In {
     Lane* lane = nullptr;
+    Header headers[kMailboxSlots]{};                 ///< of the frames in the mailbox
+    std::size_t from = 0;                            ///< member that writes here
     std::atomic<std::uint32_t> next{0}, parcels{0};  ///< read; looked at without the lock
     std::uint32_t returned = 0;                      ///< frames whose mailbox slots were given back
     std::uint32_t held = 0;                          ///< bit i: a sink keeps mailbox slot i
+
+    MailSlot& mail() const noexcept { return lane->mailbox.slots[next.load(std::memory_order_relaxed) % kMailboxSlots]; }
+    Parcel& parcel() const noexcept { return lane->parcels[parcels.load(std::memory_order_relaxed) % kMostSlots]; }
+    /// Whether the next one has come.
+    bool has_mail() const noexcept {
+      return mail().number.load(std::memory_order_acquire) == next.load(std::memory_order_relaxed) + 1;
+    }
+    bool has_parcel() const noexcept {
+      return parcel().number.load(std::memory_order_acquire) == parcels.load(std::memory_order_relaxed) + 1;
+    }
   };
   struct Route {
     std::uint64_t context;
@@ -82,8 +96,8 @@ class ShmGroup {
   bool send_mail(Out& out, const std::byte* header, const void* payload, std::size_t bytes) noexcept;
   bool send_parcel(Out& out, const std::byte* header, const void* payload, std::size_t bytes) noexcept;
   void wake(std::size_t to) noexcept;
-  bool take_mail(In& in, std::uint64_t context, Sink& sink) noexcept;
-  bool take_parcels(std::size_t from, In& in, std::uint64_t context, Sink& sink) noexcept;
+  void take_mail(In& in, std::uint64_t context, Sink& sink) noexcept;
+  void take_parcels(In& in, std::uint64_t context, Sink& sink) noexcept;
   bool show(const Message& message, std::uint64_t context, Sink& sink) noexcept;
   void give_back(In& in) noexcept;
   Slot* take_slot(std::uint32_t& index) noexcept;
@@ -95,8 +109,8 @@ class ShmGroup {
   Desk& my_desk_;
   std::uint32_t slots_;           ///< of this process that have memory
   bool may_grow_;                 ///< there may be memory for more
-  std::vector<Out> outs_;
-  std::vector<In> ins_;
+  std::vector<Out> outs_;         ///< by member
+  std::vector<In> ins_;           ///< from the others
   std::vector<Route> routes_;     ///< ordered by context
 };
 
