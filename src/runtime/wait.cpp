@@ -14,16 +14,24 @@
 namespace wring::runtime {
 namespace {
 
-/// Polls without result before sleeping, one some 50 ns. A short message is answered sooner than a
-/// sleeper wakes (some 5 us); a long one leaves the processor to whoever encodes or sends.
-constexpr int kSpinsSmall = 20000;
-constexpr int kSpinsLarge = 100;
+/// What a wait does before it sleeps: so many polls in a row, then so many with the processor given to
+/// whoever wants it in between, which is next to nothing where nobody does.
+struct Patience {
+  int polls, yields;
+};
+/// Neighbours answer sooner than a sleeper wakes (some 5 us). If one does not it may have been put on this very
+/// processor, by other work on the host: then only yielding helps.
+constexpr Patience kNeighbours{1000, 1000};
 /// Between hosts an answer takes longer than a sleeper needs to wake, and the processor may be wanted: by
 /// the kernel that brings the frame, or by a rank of a neighbour that shares it.
-constexpr int kSpinsNetwork = 300;
+constexpr Patience kNetwork{300, 0};
+/// A long message leaves the processor to whoever encodes or sends.
+constexpr Patience kNetworkLarge{100, 0};
 /// With more ranks than processors each poll first lets another rank run: to whoever is waited for, that
 /// is the fastest way, as sleeping and waking cost two switches and system calls more.
-constexpr int kYields = 500;
+constexpr Patience kOversubscribed{0, 500};
+/// Polls before the first pause, which takes longer than a poll and is only worth it in a long wait.
+constexpr int kPollsAtOnce = 100;
 constexpr std::uint64_t kSmallBytes = 64 * 1024;
 
 /// Longest sleep: only to look at the clock for WRING_TIMEOUT, and in case a wake-up is lost.
@@ -41,7 +49,7 @@ void relax() noexcept {
 }  // namespace
 
 Status Communicator::wait_done(std::uint64_t bytes) noexcept {
-  const int spins = oversubscribed_ ? kYields : bytes > kSmallBytes ? kSpinsLarge : one_host_ ? kSpinsSmall : kSpinsNetwork;
+  const Patience& patience = oversubscribed_ ? kOversubscribed : one_host_ ? kNeighbours : bytes > kSmallBytes ? kNetworkLarge : kNetwork;
   const double timeout = config().timeout;
   double deadline = 0;
   std::uint64_t arrivals = 0;
@@ -54,11 +62,11 @@ Status Communicator::wait_done(std::uint64_t bytes) noexcept {
       continue;
     }
     if (session_->done()) break;
-    if (++idle < spins) {
+    if (idle++ < patience.polls + patience.yields) {
       lock.yield();
-      if (oversubscribed_) {
+      if (idle > patience.polls) {
         sched_yield();
-      } else {
+      } else if (idle > kPollsAtOnce) {
         relax();
       }
       continue;
