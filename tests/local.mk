@@ -19,6 +19,7 @@ unit_sources = \
   tests/unit/test_kernels_simd.cpp \
   tests/unit/test_plan.cpp \
   tests/unit/test_schedule.cpp \
+  tests/unit/test_shm_group.cpp \
   tests/unit/test_status.cpp
 
 # tests/sim: many ranks in one process, over transport/loop. Headers are listed too.

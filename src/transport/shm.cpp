@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // shm.cpp - a channel that takes frames for ranks of the same host through memory that these share.
 //
-// Frames for other hosts go through the channel underneath, and so does what finds no room in the shared
-// memory: a mailbox that is full, no slot that is free, a frame larger than slots are. Frames may overtake
-// each other, which transports are free to let happen.
+// Frames for other hosts go through the channel underneath, and so does what finds no room in the
+// shared memory: a mailbox that is full, no slot that is free, a frame larger than slots are.
+// Frames may overtake each other, which transports are free to let happen.
 //
-// Where all ranks share a host, the channel underneath is seldom needed: polling looks at it now and then,
-// and at every turn for a while after it was used. A sleeper sleeps in the shared memory and is woken by whoever
-// sends to it. Where ranks of other hosts may have something to say, it sleeps in the channel
-// underneath, and not for long, as neighbours cannot wake it there.
+// Where all ranks share a host, the channel underneath is seldom needed: polling looks at it now
+// and then, and at every turn for a while after it was used. A sleeper sleeps in the shared memory
+// and is woken by whoever sends to it. Where ranks of other hosts may have something to say, it
+// sleeps in the channel underneath, and not for long, as neighbours cannot wake it there.
 #include <algorithm>
 #include <utility>
 
@@ -19,19 +19,25 @@ namespace {
 
 /// Microseconds of the first sleep where nobody can wake the sleeper; each is twice the one before.
 constexpr int kShortestSleep = 20, kLongestSleep = 1000;
-/// While the shared memory keeps giving frames, or nothing is expected of the channel underneath, that is
-/// looked at every so many rounds.
+/// While the shared memory keeps giving frames, or nothing is expected of the channel underneath,
+/// that is looked at every so many rounds.
 constexpr unsigned kRoundsBetween = 32;
-/// Rounds without result for which the channel underneath is looked at every time after its last use.
+/// Rounds without result for which the channel underneath is looked at every time after its last
+/// use.
 constexpr int kRoundsAlert = 1000;
 /// Microseconds asleep without any frame after which neighbours are looked up.
 constexpr int kLookUpAfter = 100000;
 
 class ShmChannel final : public Channel {
  public:
-  ShmChannel(std::shared_ptr<ShmGroup> group, std::vector<int> ranks, Sink& sink, int size, std::uint64_t context)
-      : group_(std::move(group)), ranks_(std::move(ranks)), sink_(sink), context_(context),
-        alone_(static_cast<int>(ranks_.size()) == size), place_(static_cast<std::size_t>(size), kElsewhere) {
+  ShmChannel(std::shared_ptr<ShmGroup> group, std::vector<int> ranks, Sink& sink, int size,
+             std::uint64_t context)
+      : group_(std::move(group)),
+        ranks_(std::move(ranks)),
+        sink_(sink),
+        context_(context),
+        alone_(static_cast<int>(ranks_.size()) == size),
+        place_(static_cast<std::size_t>(size), kElsewhere) {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       if (i != group_->me()) place_[static_cast<std::size_t>(ranks_[i])] = i;
     }
@@ -99,11 +105,12 @@ class ShmChannel final : public Channel {
  private:
   static constexpr std::size_t kElsewhere = ~std::size_t{0};
 
-  /// Tells of neighbours that have ended. What they sent before has been taken: nothing came for long.
+  /// Tells of neighbours that have ended, once everything that they sent has been taken.
   void look_up() noexcept {
     look_up_.store(false, std::memory_order_relaxed);
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       if (i == group_->me() || !group_->dead(i)) continue;
+      if (group_->has_frame()) return;
       sink_.on_peer_failed(ranks_[i], {Code::peer_failed, "its process has ended"});
     }
   }
@@ -125,13 +132,15 @@ class ShmChannel final : public Channel {
 
 }  // namespace
 
-Status open_with_mailboxes(const Transport& transport, Bootstrap& boot, Sink& sink, std::unique_ptr<Channel>& out) {
+Status open_with_mailboxes(const Transport& transport, Bootstrap& boot, Sink& sink,
+                           std::unique_ptr<Channel>& out) {
   std::shared_ptr<ShmGroup> group;
   std::vector<int> ranks;
   WRING_TRY(join_group(boot, group, ranks));
   if (group == nullptr) return transport.open(boot, sink, out);
   // Before the transport's own rounds: from their end on, others may send.
-  auto shm = std::make_unique<ShmChannel>(std::move(group), std::move(ranks), sink, boot.size(), boot.context());
+  auto shm = std::make_unique<ShmChannel>(std::move(group), std::move(ranks), sink, boot.size(),
+                                          boot.context());
   std::unique_ptr<Channel> inner;
   WRING_TRY(transport.open(boot, sink, inner));
   shm->attach(std::move(inner));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // shm_group.hpp - this process among those of its host: sends, receives and waits in their window.
 //
-// A group belongs to a set of processes, not to a communicator: communicators of the same processes share
-// it, and frames find theirs by their context. So a communicator costs no shared memory of its own, and
-// polling costs the same however many there are. Used under the lock that transport.hpp asks of the
-// caller, but for what says otherwise.
+// A group belongs to a set of processes, not to a communicator: communicators of the same processes
+// share it, and frames find theirs by their context. So a communicator costs no shared memory of
+// its own, and polling costs the same however many there are. Used under the lock that
+// transport.hpp asks of the caller, but for what says otherwise.
 #pragma once
 
 #include <sys/types.h>
@@ -28,7 +28,8 @@ struct Member {
 class ShmGroup {
  public:
   /// window: created or attached. members: in the same order everywhere; me: which of them this is.
-  ShmGroup(std::unique_ptr<ShmWindow> window, std::vector<Member> members, std::size_t me, std::uint64_t id);
+  ShmGroup(std::unique_ptr<ShmWindow> window, std::vector<Member> members, std::size_t me,
+           std::uint64_t id);
   ~ShmGroup();
   ShmGroup(const ShmGroup&) = delete;
   ShmGroup& operator=(const ShmGroup&) = delete;
@@ -42,17 +43,21 @@ class ShmGroup {
   void add_route(std::uint64_t context, Sink& sink);
   void remove_route(std::uint64_t context) noexcept;
 
-  /// Copies a frame to where member `to` finds it. False if there is no room, now or ever: it must go
-  /// another way, and then say so with went_elsewhere.
-  bool send(std::size_t to, const std::byte* header, const void* payload, std::size_t bytes) noexcept;
+  /// Copies a frame to where member `to` finds it. False if there is no room, now or ever: it must
+  /// go another way, and then say so with went_elsewhere.
+  bool send(std::size_t to, const std::byte* header, const void* payload,
+            std::size_t bytes) noexcept;
   void went_elsewhere(std::size_t to) noexcept;
 
-  /// Shows the frames that have come to the sinks of their contexts, `sink` being that of `context`.
+  /// Shows the frames that have come to the sinks of their contexts, `sink` being that of
+  /// `context`.
   bool poll(std::uint64_t context, Sink& sink) noexcept;
   /// False if the handle is not of a frame that came through here.
   bool release(void* handle) noexcept;
   /// Frames that neighbours sent to this process another way so far.
-  std::uint32_t elsewhere() const noexcept { return my_desk_.elsewhere.load(std::memory_order_relaxed); }
+  std::uint32_t elsewhere() const noexcept {
+    return my_desk_.elsewhere.load(std::memory_order_relaxed);
+  }
 
   /// Sleeps until a frame comes, or for at most microseconds. Without the lock.
   void sleep(int microseconds) noexcept;
@@ -78,14 +83,20 @@ class ShmGroup {
     std::uint32_t returned = 0;                      ///< frames whose mailbox slots were given back
     std::uint32_t held = 0;                          ///< bit i: a sink keeps mailbox slot i
 
-    MailSlot& mail() const noexcept { return lane->mailbox.slots[next.load(std::memory_order_relaxed) % kMailboxSlots]; }
-    Parcel& parcel() const noexcept { return lane->parcels[parcels.load(std::memory_order_relaxed) % kMostSlots]; }
+    MailSlot& mail() const noexcept {
+      return lane->mailbox.slots[next.load(std::memory_order_relaxed) % kMailboxSlots];
+    }
+    Parcel& parcel() const noexcept {
+      return lane->parcels[parcels.load(std::memory_order_relaxed) % kMostSlots];
+    }
     /// Whether the next one has come.
     bool has_mail() const noexcept {
-      return mail().number.load(std::memory_order_acquire) == next.load(std::memory_order_relaxed) + 1;
+      return mail().number.load(std::memory_order_acquire) ==
+             next.load(std::memory_order_relaxed) + 1;
     }
     bool has_parcel() const noexcept {
-      return parcel().number.load(std::memory_order_acquire) == parcels.load(std::memory_order_relaxed) + 1;
+      return parcel().number.load(std::memory_order_acquire) ==
+             parcels.load(std::memory_order_relaxed) + 1;
     }
   };
   struct Route {
@@ -93,8 +104,10 @@ class ShmGroup {
     Sink* sink;
   };
 
-  bool send_mail(Out& out, const std::byte* header, const void* payload, std::size_t bytes) noexcept;
-  bool send_parcel(Out& out, const std::byte* header, const void* payload, std::size_t bytes) noexcept;
+  bool send_mail(Out& out, const std::byte* header, const void* payload,
+                 std::size_t bytes) noexcept;
+  bool send_parcel(Out& out, const std::byte* header, const void* payload,
+                   std::size_t bytes) noexcept;
   void wake(std::size_t to) noexcept;
   void take_mail(In& in, std::uint64_t context, Sink& sink) noexcept;
   void take_parcels(In& in, std::uint64_t context, Sink& sink) noexcept;
@@ -107,21 +120,21 @@ class ShmGroup {
   const std::size_t me_;
   const std::uint64_t id_;
   Desk& my_desk_;
-  std::uint32_t slots_;           ///< of this process that have memory
-  bool may_grow_;                 ///< there may be memory for more
-  std::vector<Out> outs_;         ///< by member
-  std::vector<In> ins_;           ///< from the others
-  std::vector<Route> routes_;     ///< ordered by context
+  std::uint32_t slots_;        ///< of this process that have memory
+  bool may_grow_;              ///< there may be memory for more
+  std::vector<Out> outs_;      ///< by member
+  std::vector<In> ins_;        ///< from the others
+  std::vector<Route> routes_;  ///< ordered by context
 };
 
-/// For tests: new groups begin to count their frames at `number`, a multiple of kMostSlots and at least two of
-/// these below 2^32 (before it is published, a number must not be what memory holds at first). On all
-/// members alike.
+/// For tests: new groups begin to count their frames at `number`, a multiple of kMostSlots and at
+/// least two of these below 2^32 (before it is published, a number must not be what memory holds at
+/// first). On all members alike.
 void set_first_number(std::uint32_t number) noexcept;
 
-/// The group of this process and the others of boot's communicator on its host; collective. Null where
-/// memory cannot be shared by all of them, or there is only one. A process that cannot although it should
-/// warns, once, of what is missing.
+/// The group of this process and the others of boot's communicator on its host; collective. Null
+/// where memory cannot be shared by all of them, or there is only one. A process that cannot
+/// although it should warns, once, of what is missing.
 Status join_group(Bootstrap& boot, std::shared_ptr<ShmGroup>& out, std::vector<int>& ranks);
 
 }  // namespace wring::transport

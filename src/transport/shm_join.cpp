@@ -3,7 +3,8 @@
 //
 // All ranks of the communicator take part in every round, whether or not they have a use for it:
 // 1. Cards: who is on which host.
-// 2. Held: a group of the same processes may exist already. Where all of them hold the same one, it serves.
+// 2. Held: a group of the same processes may exist already. Where all of them hold the same one, it
+// serves.
 //    If that is so on every host, there are no further rounds.
 // 3. Made: on each other host the first rank makes a file. 4. Attached: the others map it.
 // Then the file's name goes, so that a crash leaves nothing behind.
@@ -33,8 +34,9 @@ constexpr std::uint64_t kNotWanted = ~std::uint64_t{0};
 
 /// What a process tells of itself. Hashes: equal means the same.
 struct Card {
-  std::uint64_t machine;    ///< name and boot
-  std::uint64_t host;       ///< and the file system behind /dev/shm, which containers may not have in common
+  std::uint64_t machine;  ///< name and boot
+  std::uint64_t
+      host;  ///< and the file system behind /dev/shm, which containers may not have in common
   std::uint64_t uid;        ///< of the process
   std::uint64_t pid_space;  ///< where pid means something
   std::int64_t pid;
@@ -65,7 +67,8 @@ Card make_card() noexcept {
   card.host = hash(place, sizeof place, card.machine);
   if (stat("/proc/self/ns/pid", &s) == 0) card.pid_space = s.st_ino;
   card.pid = getpid();
-  if (getentropy(&card.uid, sizeof card.uid) != 0) card.uid = hash(&card.pid, sizeof card.pid, card.host);
+  if (getentropy(&card.uid, sizeof card.uid) != 0)
+    card.uid = hash(&card.pid, sizeof card.pid, card.host);
   card.wanted = config().shm;
   return card;
 }
@@ -83,14 +86,17 @@ std::vector<std::shared_ptr<ShmGroup>>& groups() {
 /// Lets go of the oldest groups that nobody uses, but for the newest `keep`.
 void forget_idle(std::size_t keep) {
   auto& all = groups();
-  auto idle = static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const auto& g) { return g.use_count() == 1; }));
+  auto idle = static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const auto& g) { return g.use_count() == 1; }));
   std::erase_if(all, [&](const auto& g) { return g.use_count() == 1 && idle-- > keep; });
 }
 
 std::shared_ptr<ShmGroup> find_group(const std::vector<Member>& members) {
   const auto same = [](const Member& a, const Member& b) { return a.uid == b.uid; };
   for (const auto& group : groups()) {
-    if (std::equal(members.begin(), members.end(), group->members().begin(), group->members().end(), same)) return group;
+    if (std::equal(members.begin(), members.end(), group->members().begin(), group->members().end(),
+                   same))
+      return group;
   }
   return nullptr;
 }
@@ -123,28 +129,42 @@ bool all_served(const std::vector<Card>& cards, const std::vector<std::uint64_t>
 void warn_once(const char* text) noexcept {
   static std::atomic<bool> warned{false};
   if (!warned.exchange(true)) {
-    log(LogLevel::warn, "%s; the other transports carry these frames instead, more slowly. WRING_SHM=0 avoids the attempt", text);
+    log(LogLevel::warn,
+        "%s; the other transports carry these frames instead, more slowly. WRING_SHM=0 avoids the "
+        "attempt",
+        text);
   }
 }
 
-/// Ranks of one machine that cannot share memory, as containers without a common /dev/shm: the first says so.
+/// Ranks of one machine that cannot share memory, as containers without a common /dev/shm: the
+/// first says so.
 void warn_of_containers(const std::vector<Card>& cards, int rank) {
   const Card& mine = cards[static_cast<std::size_t>(rank)];
-  const auto first = std::find_if(cards.begin(), cards.end(), [&](const Card& c) { return c.machine == mine.machine; });
+  const auto first = std::find_if(cards.begin(), cards.end(),
+                                  [&](const Card& c) { return c.machine == mine.machine; });
   if (first - cards.begin() != rank) return;
-  if (std::all_of(cards.begin(), cards.end(), [&](const Card& c) { return c.machine != mine.machine || c.host == mine.host || c.wanted == 0; })) return;
-  if (mine.wanted != 0) warn_once("ranks of this machine see different file systems at /dev/shm, so they cannot share memory (containers?)");
+  if (std::all_of(cards.begin(), cards.end(), [&](const Card& c) {
+        return c.machine != mine.machine || c.host == mine.host || c.wanted == 0;
+      }))
+    return;
+  if (mine.wanted != 0)
+    warn_once(
+        "ranks of this machine see different file systems at /dev/shm, so they cannot share memory "
+        "(containers?)");
 }
 
 void warn_of_room(const ShmWindow& window, std::size_t ranks, bool lanes) noexcept {
   char text[200];
-  std::snprintf(text, sizeof text, "/dev/shm has no room for the %zu KiB that %s between %zu ranks need",
-                (lanes ? window.lane_bytes() : window.first_bytes()) / 1024, lanes ? "mailboxes" : "large frames", ranks);
+  std::snprintf(text, sizeof text,
+                "/dev/shm has no room for the %zu KiB that %s between %zu ranks need",
+                (lanes ? window.lane_bytes() : window.first_bytes()) / 1024,
+                lanes ? "mailboxes" : "large frames", ranks);
   warn_once(text);
 }
 
 /// Rounds 3 and 4; window stays null where they fail or there is nothing to do.
-Status make_window(Bootstrap& boot, const std::vector<int>& ranks, bool needed, std::unique_ptr<ShmWindow>& window) {
+Status make_window(Bootstrap& boot, const std::vector<int>& ranks, bool needed,
+                   std::unique_ptr<ShmWindow>& window) {
   std::unique_ptr<ShmWindow> made;
   const int first = *std::min_element(ranks.begin(), ranks.end());
   const bool leader = boot.rank() == first;
@@ -167,7 +187,9 @@ Status make_window(Bootstrap& boot, const std::vector<int>& ranks, bool needed, 
     for (int r : ranks) {
       const int error = failed[static_cast<std::size_t>(r)];
       if (error == 0 || !status.ok()) continue;
-      status = fail(Code::unsupported, error, "rank %d cannot share memory with ranks of its host: %s", r, std::strerror(error));
+      status =
+          fail(Code::unsupported, error, "rank %d cannot share memory with ranks of its host: %s",
+               r, std::strerror(error));
       if (leader) warn_once(status.what());
     }
   }
@@ -199,7 +221,8 @@ Status join_group(Bootstrap& boot, std::shared_ptr<ShmGroup>& out, std::vector<i
   bool wanted = ranks.size() > 1 && ranks.size() <= kMostRanks;
   for (int r : ranks) {
     const Card& card = cards[static_cast<std::size_t>(r)];
-    members.push_back({card.uid, card.pid_space == mine.pid_space ? static_cast<pid_t>(card.pid) : 0});
+    members.push_back(
+        {card.uid, card.pid_space == mine.pid_space ? static_cast<pid_t>(card.pid) : 0});
     wanted = wanted && card.wanted != 0;
   }
   std::shared_ptr<ShmGroup> group = wanted ? find_group(members) : nullptr;
@@ -207,12 +230,17 @@ Status join_group(Bootstrap& boot, std::shared_ptr<ShmGroup>& out, std::vector<i
   std::vector<std::uint64_t> held(cards.size());
   WRING_TRY(boot.allgather(&id, sizeof id, held.data()));
   if (!all_served(cards, held)) {
-    const bool served = wanted && std::all_of(ranks.begin(), ranks.end(), [&](int r) { return held[static_cast<std::size_t>(r)] == id; }) && id != 0;
+    const bool served =
+        wanted &&
+        std::all_of(ranks.begin(), ranks.end(),
+                    [&](int r) { return held[static_cast<std::size_t>(r)] == id; }) &&
+        id != 0;
     std::unique_ptr<ShmWindow> window;
     WRING_TRY(make_window(boot, ranks, wanted && !served, window));
     if (!served) group = nullptr;
     if (window != nullptr) {
-      const auto me = static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), boot.rank()) - ranks.begin());
+      const auto me = static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), boot.rank()) -
+                                               ranks.begin());
       group = std::make_shared<ShmGroup>(std::move(window), std::move(members), me, boot.context());
       groups().insert(groups().begin(), group);
       forget_idle(kMostIdle);

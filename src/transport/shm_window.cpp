@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // shm_window.cpp - the file in /dev/shm behind a window.
 //
-// Pages are only touched after posix_fallocate has given them memory: in a /dev/shm that is full, a plain
-// store would kill the process. Lanes get theirs when the file is made, slots when they are first used.
+// Pages are only touched after posix_fallocate has given them memory: in a /dev/shm that is full, a
+// plain store would kill the process. Lanes get theirs when the file is made, slots when they are
+// first used.
 #include "transport/shm_window.hpp"
 
 #include <fcntl.h>
@@ -26,7 +27,8 @@ Status system_error(const char* what, const char* name, int error) noexcept {
 }
 
 constexpr std::uint32_t share(std::size_t ranks) noexcept {
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(kAllSlotBytes / kSlotBytes / ranks, 1, kMostSlots));
+  return static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(kAllSlotBytes / kSlotBytes / ranks, 1, kMostSlots));
 }
 
 }  // namespace
@@ -39,7 +41,8 @@ struct ShmWindow::Front {
 ShmWindow::ShmWindow(std::size_t ranks) noexcept
     : ranks_(ranks),
       slots_per_rank_(share(ranks)),
-      slots_at_((sizeof(Front) + ranks * sizeof(Desk) + ranks * ranks * sizeof(Lane) + kPage - 1) / kPage * kPage) {}
+      slots_at_((sizeof(Front) + ranks * sizeof(Desk) + ranks * ranks * sizeof(Lane) + kPage - 1) /
+                kPage * kPage) {}
 
 ShmWindow::~ShmWindow() {
   if (memory_ != nullptr) munmap(memory_, bytes());
@@ -75,7 +78,8 @@ Status ShmWindow::create(const char* name, bool with_slots) noexcept {
   reinterpret_cast<Front*>(memory_)->first_slots = room ? kFirstSlots : 0;
   if (room) return {};
   // Slots that only some ranks have are of no use: their memory goes back.
-  if (ftruncate(file_, static_cast<off_t>(slots_at_)) != 0 || ftruncate(file_, static_cast<off_t>(bytes())) != 0) {
+  if (ftruncate(file_, static_cast<off_t>(slots_at_)) != 0 ||
+      ftruncate(file_, static_cast<off_t>(bytes())) != 0) {
     unlink(name);
     return system_error("ftruncate", name, errno);
   }
@@ -99,7 +103,9 @@ bool ShmWindow::commit(std::size_t rank, std::uint32_t index) noexcept {
   return posix_fallocate(file_, static_cast<off_t>(at), kSlotBytes) == 0;
 }
 
-std::uint32_t ShmWindow::first_slots() const noexcept { return reinterpret_cast<const Front*>(memory_)->first_slots; }
+std::uint32_t ShmWindow::first_slots() const noexcept {
+  return reinterpret_cast<const Front*>(memory_)->first_slots;
+}
 
 Desk& ShmWindow::desk(std::size_t rank) noexcept {
   return reinterpret_cast<Desk*>(memory_ + sizeof(Front))[rank];

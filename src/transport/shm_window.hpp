@@ -2,13 +2,15 @@
 // shm_window.hpp - memory that the ranks of one host share: mailboxes, parcels, slots, bells.
 //
 // From each rank to each other leads a lane, without a lock: one writer, one reader.
-// - A *mailbox* carries small frames: the writer fills a slot of it and then publishes its number, so that
+// - A *mailbox* carries small frames: the writer fills a slot of it and then publishes its number,
+// so that
 //   the reader, who polls that number, finds the frame behind it.
-// - A *parcel* says in which slot of the writer's a large frame lies. The reader uses it there and then
-//   clears the slot's flag. An unread parcel occupies a slot, so that a ring of as many parcels as a rank
-//   has slots never overflows.
-// The slots of a rank belong to it alone: whoever has one free sends to anybody. Memory for them is taken
-// when it is first needed.
+// - A *parcel* says in which slot of the writer's a large frame lies. The reader uses it there and
+// then
+//   clears the slot's flag. An unread parcel occupies a slot, so that a ring of as many parcels as
+//   a rank has slots never overflows.
+// The slots of a rank belong to it alone: whoever has one free sends to anybody. Memory for them is
+// taken when it is first needed.
 #pragma once
 
 #include <atomic>
@@ -24,23 +26,27 @@ namespace wring::transport {
 inline constexpr std::size_t kMostRanks = 32;
 
 inline constexpr std::uint32_t kMailboxSlots = 8;
-inline constexpr std::size_t kMailboxBytes = 1024;  ///< largest payload; above, copying twice costs more
+inline constexpr std::size_t kMailboxBytes =
+    1024;  ///< largest payload; above, copying twice costs more
 
-/// A frame of the plans' longest segment (128 KiB), and 8 KiB for codecs that make it somewhat larger.
+/// A frame of the plans' longest segment (128 KiB), and 8 KiB for codecs that make it somewhat
+/// larger.
 inline constexpr std::size_t kSlotPayload = (128 + 8) * 1024;
 inline constexpr std::size_t kSlotBytes = kSlotPayload + 4096;  ///< header in front, whole pages
-/// Slots of one rank: at most, and from the start. All ranks of a host together have at most kAllSlotBytes.
+/// Slots of one rank: at most, and from the start. All ranks of a host together have at most
+/// kAllSlotBytes.
 inline constexpr std::uint32_t kMostSlots = 64, kFirstSlots = 4;
 inline constexpr std::size_t kAllSlotBytes = std::size_t{64} << 20;
 
-/// Words of a header. Between two frames of a lane few of them change, and only those are written, with the
-/// payload right behind: the smallest frames then take one cache line, which halves their way.
+/// Words of a header. Between two frames of a lane few of them change, and only those are written,
+/// with the payload right behind: the smallest frames then take one cache line, which halves their
+/// way.
 inline constexpr unsigned kHeaderWords = kHeaderBytes / sizeof(std::uint64_t);
 
 struct MailSlot {
   alignas(128) std::atomic<std::uint32_t> number;  ///< of the frame in it, from 1; 0: none yet
   std::uint16_t bytes;                             ///< of the payload
-  std::uint16_t changed;                           ///< bit i: word i of the header is another than in the last frame
+  std::uint16_t changed;  ///< bit i: word i of the header is another than in the last frame
   std::uint64_t words[kHeaderWords + kMailboxBytes / sizeof(std::uint64_t)];
 };
 
@@ -63,8 +69,9 @@ struct Lane {
 
 /// What a rank shares besides its lanes.
 struct Desk {
-  alignas(128) std::atomic<std::uint32_t> asleep;       ///< 1: it sleeps on this word; who clears it wakes it
-  std::atomic<std::uint32_t> elsewhere;                 ///< frames that neighbours sent it another way
+  alignas(128)
+      std::atomic<std::uint32_t> asleep;  ///< 1: it sleeps on this word; who clears it wakes it
+  std::atomic<std::uint32_t> elsewhere;   ///< frames that neighbours sent it another way
   alignas(128) std::atomic<std::uint32_t> busy[kMostSlots];  ///< 1: that slot of its is being read
 };
 
@@ -74,7 +81,8 @@ struct Slot {
 };
 static_assert(sizeof(Slot) == kSlotBytes && kSlotPayload <= sizeof(Slot::payload));
 
-/// The mapped file. Everything in it is zero at first, and may be written by the other processes at any time.
+/// The mapped file. Everything in it is zero at first, and may be written by the other processes at
+/// any time.
 class ShmWindow {
  public:
   explicit ShmWindow(std::size_t ranks) noexcept;

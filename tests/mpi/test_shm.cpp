@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// test_shm.cpp - shared memory between ranks of a host: what it costs, and where it cannot be had (user
-// case A34).
+// test_shm.cpp - shared memory between ranks of a host: what it costs, and where it cannot be had
+// (user case A34).
 //
 // Usage: mpiexec -n P test_shm MODE:
 //   loop   many communicators, one after the other and at once
@@ -31,8 +31,10 @@ using wring::test::Capture;
 int g_rank, g_size;
 
 void reduce(MPI_Comm comm, int n, const char* what) {
-  std::vector<float> in(static_cast<std::size_t>(n), static_cast<float>(g_rank + 1)), out(in.size(), -1);
-  CHECK_SUCCESS(MPIX_Allreduce_compressed(in.data(), out.data(), n, MPI_FLOAT, MPI_SUM, MPIX_CODEC_NONE, comm));
+  std::vector<float> in(static_cast<std::size_t>(n), static_cast<float>(g_rank + 1)),
+      out(in.size(), -1);
+  CHECK_SUCCESS(MPIX_Allreduce_compressed(in.data(), out.data(), n, MPI_FLOAT, MPI_SUM,
+                                          MPIX_CODEC_NONE, comm));
   std::size_t wrong = 0;
   for (float x : out) wrong += x != static_cast<float>(g_size * (g_size + 1) / 2);
   CHECK(wrong == 0, "%s: %zu of %d elements are wrong", what, wrong, n);
@@ -43,7 +45,8 @@ int windows() {
   int found = 0;
   if (std::FILE* f = std::fopen("/proc/self/maps", "r")) {
     char line[512];
-    while (std::fgets(line, sizeof line, f)) found += std::strstr(line, "/dev/shm/wring-") != nullptr;
+    while (std::fgets(line, sizeof line, f))
+      found += std::strstr(line, "/dev/shm/wring-") != nullptr;
     std::fclose(f);
   }
   return found;
@@ -59,7 +62,8 @@ void many_communicators() {
     reduce(c, 40000, "a copy");
   }
   CHECK(windows() == 1, "%d windows instead of 1", windows());
-  for (std::size_t i = 0; i < copies.size(); ++i) reduce(copies[i * 7 % 50], 40000, "one of the copies");
+  for (std::size_t i = 0; i < copies.size(); ++i)
+    reduce(copies[i * 7 % 50], 40000, "one of the copies");
   for (MPI_Comm& c : copies) MPI_Comm_free(&c);
   // One after the other.
   const int turns = wring::test::Cases::current()->repetitions(5000, 50);
@@ -77,7 +81,8 @@ void many_communicators() {
     int n = 0;
     MPI_Comm_size(part, &n);
     float one = 1, sum = 0;
-    CHECK_SUCCESS(MPIX_Allreduce_compressed(&one, &sum, 1, MPI_FLOAT, MPI_SUM, MPIX_CODEC_NONE, part));
+    CHECK_SUCCESS(
+        MPIX_Allreduce_compressed(&one, &sum, 1, MPI_FLOAT, MPI_SUM, MPIX_CODEC_NONE, part));
     CHECK(sum == static_cast<float>(n), "%g of %d", static_cast<double>(sum), n);
     MPI_Comm_free(&part);
   }
@@ -101,11 +106,13 @@ void call_quietly(const char* word, int expected) {
   const std::string text = capture.end();
   int mine[2] = {warnings_of(text, word), warnings_of(text, "wring")}, all[2] = {0, 0};
   PMPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  CHECK(all[0] == expected && all[1] == expected, "%d warnings with \"%s\", %d lines in all: %s", all[0], word, all[1], text.c_str());
+  CHECK(all[0] == expected && all[1] == expected, "%d warnings with \"%s\", %d lines in all: %s",
+        all[0], word, all[1], text.c_str());
 }
 
 bool mount_shm(const char* options) {
-  return unshare(CLONE_NEWNS) == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+  return unshare(CLONE_NEWNS) == 0 &&
+         mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
          mount("tmpfs", "/dev/shm", "tmpfs", 0, options) == 0;
 }
 
@@ -135,7 +142,8 @@ bool change_shm(bool apart) {
   if (!apart && g_rank != 0) ok = follow(pid);
   int everywhere = 0;
   PMPI_Allreduce(&ok, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (everywhere == 0 && g_rank == 0) std::printf("SKIP cannot make a mount namespace: %s\n", std::strerror(error));
+  if (everywhere == 0 && g_rank == 0)
+    std::printf("SKIP cannot make a mount namespace: %s\n", std::strerror(error));
   return everywhere != 0;
 }
 
