@@ -20,6 +20,7 @@ unit_sources = \
   tests/unit/test_plan.cpp \
   tests/unit/test_schedule.cpp \
   tests/unit/test_select.cpp \
+  tests/unit/test_shm_group.cpp \
   tests/unit/test_simulate.cpp \
   tests/unit/test_status.cpp \
   tests/unit/test_table.cpp \
@@ -64,6 +65,7 @@ mpi_programs = \
   tests/mpi/test_lifetime \
   tests/mpi/test_long_run \
   tests/mpi/test_mismatch \
+  tests/mpi/test_shm \
   tests/mpi/test_threads \
   tests/mpi/test_traffic \
   tests/mpi/test_transport \
@@ -82,11 +84,16 @@ mpi_tests = \
   tests/mpi/test_mismatch.mpitest \
   tests/mpi/test_mismatch_finalize.mpitest \
   tests/mpi/test_mismatch_mpi.mpitest \
+  tests/mpi/test_shm_apart.mpitest \
+  tests/mpi/test_shm_loop.mpitest \
+  tests/mpi/test_shm_off.mpitest \
+  tests/mpi/test_shm_tiny.mpitest \
   tests/mpi/test_threads.mpitest \
   tests/mpi/test_threads_mpi.mpitest \
   tests/mpi/test_traffic.mpitest \
   tests/mpi/test_transport_mailboxes.mpitest \
   tests/mpi/test_transport_mpi.mpitest \
+  tests/mpi/test_transport_slots.mpitest \
   tests/mpi/test_transport_ucx.mpitest \
   tests/mpi/test_values.mpitest \
   tests/mpi/test_values_mpi.mpitest

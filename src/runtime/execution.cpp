@@ -116,7 +116,7 @@ Status Execution::end() noexcept {
       f.uses = 0;
     }
     for (Value& v : tile.values) {
-      if (v.buffer != nullptr) give_buffer(v.buffer);
+      if (v.buffer != nullptr && !v.home) give_buffer(v.buffer);
       v.buffer = nullptr;
     }
     tile.active = false;
@@ -184,7 +184,7 @@ void Execution::begin_tile(std::uint32_t slot) noexcept {
     tile.frames[i] = {};
     tile.frames[i].uses = program.frame_uses[i];
   }
-  for (std::uint32_t i = 0; i < program.values; ++i) tile.values[i] = {nullptr, 0, program.value_uses[i]};
+  for (std::uint32_t i = 0; i < program.values; ++i) tile.values[i] = {nullptr, 0, program.value_uses[i], false};
   for (auto it = program.roots.rbegin(); it != program.roots.rend(); ++it) ready_.push_back({slot, *it});
 
   // Nobody sends the empty parts of the last tiles.

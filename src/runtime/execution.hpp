@@ -101,6 +101,7 @@ class Execution {
     std::byte* buffer = nullptr;
     int scale = 0;
     std::uint16_t uses = 0;
+    bool home = false;   ///< buffer is the caller's memory, with the result
   };
   struct Tile {
     std::uint32_t index = 0;
@@ -126,6 +127,7 @@ class Execution {
   Ran run_timed(std::uint32_t slot, std::uint32_t step) noexcept;
   Ran run_encode(Tile& tile, const algorithm::Step& step, Arithmetic::Place place) noexcept;
   Ran run_send(std::uint32_t slot, std::uint32_t step_index) noexcept;
+  std::byte* final_place(const Tile& tile, const algorithm::Step& step, Arithmetic::Place place) const noexcept;
   Ran run_combine(Tile& tile, const algorithm::Step& step, Arithmetic::Place place) noexcept;
   Ran run_publish(Tile& tile, const algorithm::Step& step, Arithmetic::Place place) noexcept;
   Ran run_keep(Tile& tile, const algorithm::Step& step, Arithmetic::Place place) noexcept;

@@ -104,6 +104,7 @@ void Process::stop() noexcept {
     MPI_Comm_delete_attr(communicators_.back()->user_comm(), keyval_);
   }
   bury();
+  transport::close_mailboxes();
   for (const transport::Transport* t : transport::all()) t->shutdown();
   device::host_pool().trim();
   MPI_Comm_free_keyval(&keyval_);

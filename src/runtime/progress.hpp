@@ -91,6 +91,10 @@ class Progress {
     passed_on_count_.store(static_cast<int>(passed_on_.size()), std::memory_order_release);
   }
   bool busy() const noexcept { return busy_count_.load(std::memory_order_acquire) + passed_on_count_.load(std::memory_order_acquire) > 0; }
+  /// Whether anything but that communicator's session is to be moved on.
+  bool busy_beside(const Communicator& c) const noexcept {
+    return !passed_on_.empty() || busy_.size() > 1 || (busy_.size() == 1 && busy_.front().communicator.get() != &c);
+  }
   /// Moves all of them on; whether anything happened.
   bool advance() noexcept;
   /// The request of a start that is over; completed by the next deliver().

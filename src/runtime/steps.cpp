@@ -125,7 +125,22 @@ Execution::Ran Execution::run_send(std::uint32_t slot, std::uint32_t step_index)
   return Ran::done;
 }
 
+/// The caller's memory, if all that is left to do with the sum is to put it there, unchanged, and nobody will read
+/// what is there now: a copy less, and a staging buffer less in the cache.
+std::byte* Execution::final_place(const Tile& tile, const Step& step, Arithmetic::Place place) const noexcept {
+  if (!arithmetic_.wide() || !plan_.problem.encodable() || plan_.problem.op == Op::avg) return nullptr;
+  const auto& program = plan_.program;
+  const auto at = static_cast<std::size_t>(&step - program.steps.data());
+  if (program.successor_from[at + 1] - program.successor_from[at] != 1) return nullptr;
+  const std::uint32_t next = program.successors[program.successor_from[at]];
+  const Step& last = program.steps[next];
+  const bool stores = last.kind == Step::Kind::keep || last.kind == Step::Kind::publish;
+  if (!stores || arithmetic_.wire_form(last.content) == Form::encoded || tile.needs[next] != 1) return nullptr;
+  return result_at(place);
+}
+
 Execution::Ran Execution::run_combine(Tile& tile, const Step& step, Arithmetic::Place place) noexcept {
+  std::byte* home = final_place(tile, step, place);
   // A partial sum that nobody else reads is added to in place. Opaque reduction works on b's memory; an
   // average may have to be added once more, with another scale.
   std::byte* out = nullptr;
@@ -135,8 +150,8 @@ Execution::Ran Execution::run_combine(Tile& tile, const Step& step, Arithmetic::
       out = tile.values[o.index].buffer;
     }
   }
-  const bool in_place = out != nullptr;
-  if (!in_place) out = take_buffer(true);
+  const bool in_place = out != nullptr && home == nullptr;
+  if (!in_place) out = home != nullptr ? home : take_buffer(true);
   if (out == nullptr) return give_up({Code::no_memory, "no memory for a staging buffer"});
   int scale = 0;
   const Status status = arithmetic_.combine(view_of(tile, step.a, place), view_of(tile, step.b, place),
@@ -154,6 +169,7 @@ Execution::Ran Execution::run_combine(Tile& tile, const Step& step, Arithmetic::
     drop(tile, step.b);
   }
   tile.values[step.out.index].buffer = out;
+  tile.values[step.out.index].home = home != nullptr;
   tile.values[step.out.index].scale = scale;
   if (status.is_error()) return give_up(status);
   return Ran::done;
@@ -181,7 +197,7 @@ Execution::Ran Execution::run_publish(Tile& tile, const Step& step, Arithmetic::
     frame.view = {frame.buffer, bytes, Form::encoded, 0};
     status = arithmetic_.store(frame.view, place, scratch_, result);
   } else {
-    arithmetic_.narrow(values, place, result);
+    if (!sum.home) arithmetic_.narrow(values, place, result);
     frame.view = {result, place.n * plan_.problem.element_bytes, arithmetic_.wire_form(step.content), 0};
   }
   drop(tile, step.a);
@@ -193,7 +209,7 @@ Execution::Ran Execution::run_publish(Tile& tile, const Step& step, Arithmetic::
 Execution::Ran Execution::run_keep(Tile& tile, const Step& step, Arithmetic::Place place) noexcept {
   const Value& sum = tile.values[step.a.index];
   arithmetic_.finish(sum.buffer, sum.scale, place);
-  arithmetic_.narrow(sum.buffer, place, result_at(place));
+  if (!sum.home) arithmetic_.narrow(sum.buffer, place, result_at(place));
   drop(tile, step.a);
   return Ran::done;
 }
@@ -232,9 +248,11 @@ void Execution::settle(Tile& tile, Frame& frame) noexcept {
 void Execution::drop_value(Tile& tile, std::uint32_t index) noexcept {
   Value& value = tile.values[index];
   if (--value.uses > 0) return;
-  --values_held_;
-  give_buffer(value.buffer);
+  std::byte* buffer = value.buffer;
   value.buffer = nullptr;
+  if (value.home) return;
+  --values_held_;
+  give_buffer(buffer);
 }
 
 std::byte* Execution::take_buffer(bool for_value) noexcept {

@@ -14,16 +14,24 @@
 namespace wring::runtime {
 namespace {
 
-/// Polls without result before sleeping, one some 50 ns. A short message is answered sooner than a
-/// sleeper wakes (some 5 us); a long one leaves the processor to whoever encodes or sends.
-constexpr int kSpinsSmall = 20000;
-constexpr int kSpinsLarge = 100;
+/// What a wait does before it sleeps: so many polls in a row, then so many with the processor given to
+/// whoever wants it in between, which is next to nothing where nobody does.
+struct Patience {
+  int polls, yields;
+};
+/// Neighbours answer sooner than a sleeper wakes (some 5 us). If one does not it may have been put on this very
+/// processor, by other work on the host: then only yielding helps.
+constexpr Patience kNeighbours{1000, 1000};
 /// Between hosts an answer takes longer than a sleeper needs to wake, and the processor may be wanted: by
 /// the kernel that brings the frame, or by a rank of a neighbour that shares it.
-constexpr int kSpinsNetwork = 300;
+constexpr Patience kNetwork{300, 0};
+/// A long message leaves the processor to whoever encodes or sends.
+constexpr Patience kNetworkLarge{100, 0};
 /// With more ranks than processors each poll first lets another rank run: to whoever is waited for, that
 /// is the fastest way, as sleeping and waking cost two switches and system calls more.
-constexpr int kYields = 500;
+constexpr Patience kOversubscribed{0, 500};
+/// Polls before the first pause, which takes longer than a poll and is only worth it in a long wait.
+constexpr int kPollsAtOnce = 100;
 constexpr std::uint64_t kSmallBytes = 64 * 1024;
 
 /// Longest sleep: only to look at the clock for WRING_TIMEOUT, and in case a wake-up is lost.
@@ -43,7 +51,7 @@ void relax() noexcept {
 }  // namespace
 
 void Communicator::wait(const bool& over, std::uint64_t bytes) noexcept {
-  const int spins = oversubscribed_ ? kYields : bytes > kSmallBytes ? kSpinsLarge : one_host_ ? kSpinsSmall : kSpinsNetwork;
+  const Patience& patience = oversubscribed_ ? kOversubscribed : one_host_ ? kNeighbours : bytes > kSmallBytes ? kNetworkLarge : kNetwork;
   const double timeout = config().timeout;
   Progress& others = process_.progress();
   int idle = 0;
@@ -51,7 +59,8 @@ void Communicator::wait(const bool& over, std::uint64_t bytes) noexcept {
   Process::Lock lock(process_);
   while (!over) {
     bool moved = session_->progress();
-    if (others.busy()) moved = others.advance() || moved;
+    const bool elsewhere = others.busy_beside(*this);
+    if (elsewhere) moved = others.advance() || moved;
     if (idle_since > 0 && (moved || over)) {
       trace::record({.name = "wait", .begin = idle_since, .end = now(), .lane = 0, .start = 0, .tile = 0, .peer = -1, .bytes = 0, .row = trace::Span::Row::waits});
       idle_since = 0;
@@ -63,11 +72,11 @@ void Communicator::wait(const bool& over, std::uint64_t bytes) noexcept {
     }
     if (over) break;
     if (trace::enabled() && idle_since == 0) idle_since = now();
-    if (++idle < spins) {
+    if (idle++ < patience.polls + patience.yields) {
       lock.yield();
-      if (oversubscribed_) {
+      if (idle > patience.polls) {
         sched_yield();
-      } else {
+      } else if (idle > kPollsAtOnce) {
         relax();
       }
       continue;
@@ -75,7 +84,7 @@ void Communicator::wait(const bool& over, std::uint64_t bytes) noexcept {
     session_->check_time(timeout);
     const bool sending = session_->sending();
     transport::Channel& channel = session_->channel();
-    const int limit = others.busy() ? kShortSleepMicroseconds : kSleepMicroseconds;
+    const int limit = elsewhere ? kShortSleepMicroseconds : kSleepMicroseconds;
     lock.unlock();
     channel.wait(limit, sending);
     lock.lock();

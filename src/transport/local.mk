@@ -13,6 +13,9 @@ libwring_core_la_SOURCES += \
   %D%/pool.hpp \
   %D%/registry.cpp \
   %D%/shm.cpp \
+  %D%/shm_group.cpp \
+  %D%/shm_group.hpp \
+  %D%/shm_join.cpp \
   %D%/shm_window.cpp \
   %D%/shm_window.hpp \
   %D%/transport.hpp \

@@ -1,164 +1,144 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// shm.cpp - a channel that puts small frames for ranks of the same host into their mailboxes.
+// shm.cpp - a channel that takes frames for ranks of the same host through memory that these share.
 //
-// Everything else goes through the channel underneath: large frames, other hosts, and small ones that
-// find their mailbox full. Frames may overtake each other, which transports are free to let happen.
+// Frames for other hosts go through the channel underneath, and so does what finds no room in the
+// shared memory: a mailbox that is full, no slot that is free, a frame larger than slots are.
+// Frames may overtake each other, which transports are free to let happen.
 //
-// Nobody is woken for a frame in a mailbox: who sleeps looks again after a short while, which grows with
-// the time slept already. (A wake-up through the channel underneath would have to connect first, for
-// which the sleeper would have to be there still.)
+// Where all ranks share a host, the channel underneath is seldom needed: polling looks at it now
+// and then, and at every turn for a while after it was used. A sleeper sleeps in the shared memory
+// and is woken by whoever sends to it. Where ranks of other hosts may have something to say, it
+// sleeps in the channel underneath, and not for long, as neighbours cannot wake it there.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "transport/shm_window.hpp"
+#include "transport/shm_group.hpp"
 
 namespace wring::transport {
 namespace {
 
-/// Microseconds of the first sleep; each is twice the one before, up to the longest.
+/// Microseconds of the first sleep where nobody can wake the sleeper; each is twice the one before.
 constexpr int kShortestSleep = 20, kLongestSleep = 1000;
-/// While mailboxes keep giving frames, the channel underneath is looked at every so many rounds.
-constexpr unsigned kRoundsBetween = 16;
+/// While the shared memory keeps giving frames, or nothing is expected of the channel underneath,
+/// that is looked at every so many rounds.
+constexpr unsigned kRoundsBetween = 32;
+/// Rounds without result for which the channel underneath is looked at every time after its last
+/// use.
+constexpr int kRoundsAlert = 1000;
+/// Microseconds asleep without any frame after which neighbours are looked up.
+constexpr int kLookUpAfter = 100000;
 
 class ShmChannel final : public Channel {
  public:
-  ShmChannel(std::unique_ptr<ShmWindow> window, Sink& sink, int size, std::uint64_t context)
-      : window_(std::move(window)), sink_(sink), context_(context), place_(static_cast<std::size_t>(size), kElsewhere), outgoing_(window_->ranks().size()),
-        incoming_(window_->ranks().size()) {
-    for (std::size_t i = 0; i < window_->ranks().size(); ++i) {
-      if (i == window_->me()) continue;
-      place_[static_cast<std::size_t>(window_->ranks()[i])] = i;
-      outgoing_[i].box = &window_->mailbox(window_->me(), i);
-      incoming_[i].box = &window_->mailbox(i, window_->me());
+  ShmChannel(std::shared_ptr<ShmGroup> group, std::vector<int> ranks, Sink& sink, int size,
+             std::uint64_t context)
+      : group_(std::move(group)),
+        ranks_(std::move(ranks)),
+        sink_(sink),
+        context_(context),
+        alone_(static_cast<int>(ranks_.size()) == size),
+        place_(static_cast<std::size_t>(size), kElsewhere) {
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      if (i != group_->me()) place_[static_cast<std::size_t>(ranks_[i])] = i;
     }
+    seen_elsewhere_ = group_->elsewhere();
+    group_->add_route(context_, sink_);
   }
+  ~ShmChannel() override { group_->remove_route(context_); }
+  ShmChannel(const ShmChannel&) = delete;
+  ShmChannel& operator=(const ShmChannel&) = delete;
+
   void attach(std::unique_ptr<Channel> inner) noexcept { inner_ = std::move(inner); }
 
   Sent send(int peer, const std::byte* header, const void* payload, std::size_t bytes,
             std::uint64_t token) noexcept override {
     const std::size_t at = place_[static_cast<std::size_t>(peer)];
-    if (at == kElsewhere || bytes > kMailboxBytes || !post(at, header, payload, bytes)) {
-      return inner_->send(peer, header, payload, bytes, token);
-    }
-    return Sent::done;
+    if (at != kElsewhere && group_->send(at, header, payload, bytes)) return Sent::done;
+    alert_ = kRoundsAlert;
+    const Sent sent = inner_->send(peer, header, payload, bytes, token);
+    if (at != kElsewhere && sent != Sent::again) group_->went_elsewhere(at);
+    return sent;
   }
 
   bool progress() noexcept override {
-    bool moved = false;
-    for (Incoming& in : incoming_) {
-      if (in.box != nullptr) moved = take(in) || moved;
+    const bool came = group_->poll(context_, sink_);
+    if (look_up_.load(std::memory_order_relaxed)) look_up();
+    if (const std::uint32_t elsewhere = group_->elsewhere(); elsewhere != seen_elsewhere_) {
+      seen_elsewhere_ = elsewhere;
+      alert_ = kRoundsAlert;
     }
-    if (moved && ++rounds_ % kRoundsBetween != 0) {
+    bool moved = came;
+    const bool expected = !came && (!alone_ || alert_ > 0);
+    if (expected || ++rounds_ % kRoundsBetween == 0) {
+      const bool below = inner_->progress();
+      alert_ = below ? kRoundsAlert : std::max(0, alert_ - 1);
+      moved = came || below;
+    }
+    if (moved) {
       sleep_.store(kShortestSleep, std::memory_order_relaxed);
-      return true;
+      slept_.store(0, std::memory_order_relaxed);
     }
-    moved = inner_->progress() || moved;
-    if (moved) sleep_.store(kShortestSleep, std::memory_order_relaxed);
     return moved;
   }
 
   void release(void* handle) noexcept override {
-    for (Incoming& in : incoming_) {
-      const auto* slot = static_cast<const MailSlot*>(handle);
-      if (in.box == nullptr || slot < in.box->slots || slot >= in.box->slots + kMailboxSlots) continue;
-      in.held &= ~(1u << (slot - in.box->slots));
-      give_back(in);
-      return;
-    }
-    inner_->release(handle);
+    if (!group_->release(handle)) inner_->release(handle);
   }
 
   void wait(int microseconds, bool sending) noexcept override {
-    for (const Incoming& in : incoming_) {
-      if (in.box == nullptr) continue;
-      const std::uint32_t next = in.next.load(std::memory_order_relaxed);
-      if (in.box->slots[next % kMailboxSlots].number.load(std::memory_order_relaxed) == next + 1) return;
-    }
+    if (group_->has_frame()) return;
     const int sleep = sleep_.load(std::memory_order_relaxed);
-    inner_->wait(std::min(microseconds, sleep), sending);
+    if (alone_ && !sending) {
+      group_->sleep(std::min(microseconds, kLongestSleep));
+    } else {
+      inner_->wait(std::min(microseconds, sleep), sending);
+    }
     sleep_.store(std::min(2 * sleep, kLongestSleep), std::memory_order_relaxed);
+    if (slept_.fetch_add(sleep, std::memory_order_relaxed) > kLookUpAfter) {
+      slept_.store(0, std::memory_order_relaxed);
+      look_up_.store(true, std::memory_order_relaxed);
+    }
   }
 
  private:
   static constexpr std::size_t kElsewhere = ~std::size_t{0};
 
-  struct Outgoing {
-    Mailbox* box = nullptr;
-    std::uint32_t next = 0;   ///< frames written
-    std::uint32_t taken = 0;  ///< what was last seen of the reader's count
-  };
-  struct Incoming {
-    Mailbox* box = nullptr;
-    std::atomic<std::uint32_t> next{0};  ///< frames read; wait() looks at it without the lock
-    std::uint32_t returned = 0;          ///< frames whose slots were given back
-    std::uint32_t held = 0;              ///< bit i: the sink keeps slot i
-  };
-
-  bool post(std::size_t at, const std::byte* header, const void* payload, std::size_t bytes) noexcept {
-    Outgoing& out = outgoing_[at];
-    if (out.next - out.taken == kMailboxSlots) {
-      out.taken = out.box->taken.load(std::memory_order_acquire);
-      if (out.next - out.taken == kMailboxSlots) return false;
+  /// Tells of neighbours that have ended, once everything that they sent has been taken.
+  void look_up() noexcept {
+    look_up_.store(false, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      if (i == group_->me() || !group_->dead(i)) continue;
+      if (group_->has_frame()) return;
+      sink_.on_peer_failed(ranks_[i], {Code::peer_failed, "its process has ended"});
     }
-    MailSlot& slot = out.box->slots[out.next % kMailboxSlots];
-    slot.bytes = static_cast<std::uint32_t>(bytes);
-    std::memcpy(slot.header, header, kHeaderBytes);
-    if (bytes != 0) std::memcpy(slot.payload, payload, bytes);
-    slot.number.store(++out.next, std::memory_order_release);
-    return true;
   }
 
-  bool take(Incoming& in) noexcept {
-    bool any = false;
-    for (std::uint32_t n = 0; n < kMailboxSlots; ++n) {
-      const std::uint32_t next = in.next.load(std::memory_order_relaxed);
-      const std::uint32_t index = next % kMailboxSlots;
-      MailSlot& slot = in.box->slots[index];
-      if (slot.number.load(std::memory_order_acquire) != next + 1) break;
-      in.next.store(next + 1, std::memory_order_relaxed);
-      in.held |= 1u << index;
-      any = true;
-      // A frame from memory that another process can write is no more to be trusted than one from a wire.
-      const std::size_t bytes = slot.bytes <= kMailboxBytes ? slot.bytes : 0;
-      std::uint64_t context = 0;
-      std::memcpy(&context, slot.header + kContextOffset, sizeof context);
-      const bool kept = context == context_ && sink_.on_message({slot.header, slot.payload, bytes, &slot});
-      if (!kept) in.held &= ~(1u << index);
-    }
-    if (any) give_back(in);
-    return any;
-  }
-
-  /// Slots return in order: one that is kept holds up those behind it, and then the writer takes the
-  /// other way.
-  void give_back(Incoming& in) noexcept {
-    const std::uint32_t next = in.next.load(std::memory_order_relaxed);
-    std::uint32_t returned = in.returned;
-    while (returned != next && (in.held >> (returned % kMailboxSlots) & 1) == 0) ++returned;
-    if (returned == in.returned) return;
-    in.returned = returned;
-    in.box->taken.store(returned, std::memory_order_release);
-  }
-
-  std::unique_ptr<ShmWindow> window_;
+  const std::shared_ptr<ShmGroup> group_;
+  const std::vector<int> ranks_;  ///< of the group's members
   Sink& sink_;
   const std::uint64_t context_;
+  const bool alone_;  ///< all ranks are of the group
   std::unique_ptr<Channel> inner_;
-  std::vector<std::size_t> place_;  ///< rank -> place on this host
-  std::vector<Outgoing> outgoing_;
-  std::vector<Incoming> incoming_;
+  std::vector<std::size_t> place_;  ///< rank -> member
+  std::uint32_t seen_elsewhere_ = 0;
   unsigned rounds_ = 0;
+  int alert_ = 0;
   std::atomic<int> sleep_{kShortestSleep};  ///< microseconds of the next sleep
+  std::atomic<int> slept_{0};               ///< microseconds since a frame came
+  std::atomic<bool> look_up_{false};
 };
 
 }  // namespace
 
-Status open_with_mailboxes(const Transport& transport, Bootstrap& boot, Sink& sink, std::unique_ptr<Channel>& out) {
-  std::unique_ptr<ShmWindow> window;
-  WRING_TRY(ShmWindow::open(boot, window));
-  if (window == nullptr) return transport.open(boot, sink, out);
-  auto shm = std::make_unique<ShmChannel>(std::move(window), sink, boot.size(), boot.context());
+Status open_with_mailboxes(const Transport& transport, Bootstrap& boot, Sink& sink,
+                           std::unique_ptr<Channel>& out) {
+  std::shared_ptr<ShmGroup> group;
+  std::vector<int> ranks;
+  WRING_TRY(join_group(boot, group, ranks));
+  if (group == nullptr) return transport.open(boot, sink, out);
+  // Before the transport's own rounds: from their end on, others may send.
+  auto shm = std::make_unique<ShmChannel>(std::move(group), std::move(ranks), sink, boot.size(),
+                                          boot.context());
   std::unique_ptr<Channel> inner;
   WRING_TRY(transport.open(boot, sink, inner));
   shm->attach(std::move(inner));

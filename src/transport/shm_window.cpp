@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// shm_window.cpp - finds the ranks of a host and gives them memory in common.
+// shm_window.cpp - the file in /dev/shm behind a window.
+//
+// Pages are only touched after posix_fallocate has given them memory: in a /dev/shm that is full, a
+// plain store would kill the process. Lanes get theirs when the file is made, slots when they are
+// first used.
 #include "transport/shm_window.hpp"
 
 #include <fcntl.h>
@@ -7,147 +11,123 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
 #include <cstring>
-
-#include "base/config.hpp"
-#include "base/log.hpp"
 
 namespace wring::transport {
 namespace {
 
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// More ranks than that on one host would poll too many mailboxes, and need their square in memory.
-constexpr std::size_t kMostRanks = 32;
+constexpr std::size_t kPage = 4096;
 
-/// What tells hosts apart: the name, the boot, and the file system behind /dev/shm, which containers on
-/// one machine may not have in common.
-struct HostId {
-  char name[64];
-  char boot[40];
-  std::uint64_t device, inode;
-  std::uint64_t wanted;  ///< 0: WRING_SHM=0
-};
-
-HostId own_host() noexcept {
-  HostId id{};
-  gethostname(id.name, sizeof id.name - 1);
-  if (std::FILE* f = std::fopen("/proc/sys/kernel/random/boot_id", "r")) {
-    if (std::fgets(id.boot, sizeof id.boot, f) == nullptr) id.boot[0] = '\0';
-    std::fclose(f);
-  }
-  struct stat s {};
-  if (stat("/dev/shm", &s) == 0) {
-    id.device = s.st_dev;
-    id.inode = s.st_ino;
-  }
-  id.wanted = config().shm;
-  return id;
+Status system_error(const char* what, const char* name, int error) noexcept {
+  return fail(Code::unsupported, error, "%s %s: %s", what, name, std::strerror(error));
 }
 
-bool same_host(const HostId& a, const HostId& b) noexcept {
-  return std::strncmp(a.name, b.name, sizeof a.name) == 0 && std::strncmp(a.boot, b.boot, sizeof a.boot) == 0 &&
-         a.device == b.device && a.inode == b.inode;
-}
-
-Status system_error(const char* what, const char* name) noexcept {
-  return fail(Code::unsupported, errno, "%s %s: %s", what, name, std::strerror(errno));
+constexpr std::uint32_t share(std::size_t ranks) noexcept {
+  return static_cast<std::uint32_t>(
+      std::clamp<std::size_t>(kAllSlotBytes / kSlotBytes / ranks, 1, kMostSlots));
 }
 
 }  // namespace
 
-std::size_t ShmWindow::bytes() const noexcept {
-  const std::size_t n = ranks_.size();
-  return n * n * sizeof(Mailbox);
-}
+/// The file: this, then desks, then lanes, then slots.
+struct ShmWindow::Front {
+  alignas(128) std::uint32_t first_slots;
+};
 
-Mailbox& ShmWindow::mailbox(std::size_t from, std::size_t to) noexcept {
-  auto* mailboxes = static_cast<Mailbox*>(memory_);
-  return mailboxes[to * ranks_.size() + from];  // what one rank reads lies together
+ShmWindow::ShmWindow(std::size_t ranks) noexcept
+    : ranks_(ranks),
+      slots_per_rank_(share(ranks)),
+      slots_at_((sizeof(Front) + ranks * sizeof(Desk) + ranks * ranks * sizeof(Lane) + kPage - 1) /
+                kPage * kPage) {}
+
+ShmWindow::~ShmWindow() {
+  if (memory_ != nullptr) munmap(memory_, bytes());
+  if (file_ >= 0) close(file_);
 }
 
 Status ShmWindow::map(int file) noexcept {
   void* memory = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (memory == MAP_FAILED) return system_error("mmap", "");
-  memory_ = memory;
+  if (memory == MAP_FAILED) return system_error("mmap", "", errno);
+  memory_ = static_cast<std::byte*>(memory);
   return {};
 }
 
-Status ShmWindow::create(const char* name) noexcept {
-  const int file = shm_open(name, O_CREAT | O_EXCL | O_RDWR, 0600);
-  if (file < 0) return system_error("shm_open", name);
-  // Not ftruncate alone: a full /dev/shm would then kill whoever first writes.
-  const int error = posix_fallocate(file, 0, static_cast<off_t>(bytes()));
+Status ShmWindow::create(const char* name, bool with_slots) noexcept {
+  file_ = shm_open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  if (file_ < 0) return system_error("shm_open", name, errno);
   Status status;
-  if (error != 0) {
-    status = fail(Code::unsupported, error, "/dev/shm has no room for %zu bytes: %s", bytes(), std::strerror(error));
+  if (const int error = posix_fallocate(file_, 0, static_cast<off_t>(lane_bytes())); error != 0) {
+    status = system_error("posix_fallocate", name, error);
+  } else if (ftruncate(file_, static_cast<off_t>(bytes())) != 0) {
+    status = system_error("ftruncate", name, errno);
   } else {
-    status = map(file);
+    status = map(file_);
   }
-  close(file);
-  if (status.is_error()) shm_unlink(name);
-  return status;
+  if (status.is_error()) {
+    unlink(name);
+    return status;
+  }
+  bool room = with_slots;
+  for (std::size_t rank = 0; rank < ranks_ && room; ++rank) {
+    for (std::uint32_t i = 0; i < kFirstSlots && room; ++i) room = commit(rank, i);
+  }
+  reinterpret_cast<Front*>(memory_)->first_slots = room ? kFirstSlots : 0;
+  if (room) return {};
+  // Slots that only some ranks have are of no use: their memory goes back.
+  if (ftruncate(file_, static_cast<off_t>(slots_at_)) != 0 ||
+      ftruncate(file_, static_cast<off_t>(bytes())) != 0) {
+    unlink(name);
+    return system_error("ftruncate", name, errno);
+  }
+  return {};
 }
 
 Status ShmWindow::attach(const char* name) noexcept {
-  const int file = shm_open(name, O_RDWR, 0600);
-  if (file < 0) return system_error("shm_open", name);
+  file_ = shm_open(name, O_RDWR | O_CLOEXEC, 0600);
+  if (file_ < 0) return system_error("shm_open", name, errno);
   struct stat s {};
-  Status status;
-  if (fstat(file, &s) != 0 || static_cast<std::size_t>(s.st_size) != bytes()) {
-    status = {Code::unsupported, "the shared memory has another size"};
-  } else {
-    status = map(file);
+  if (fstat(file_, &s) != 0 || static_cast<std::size_t>(s.st_size) != bytes()) {
+    return {Code::unsupported, "the shared memory has another size"};
   }
-  close(file);
-  return status;
+  return map(file_);
 }
 
-Status ShmWindow::open(Bootstrap& boot, std::unique_ptr<ShmWindow>& out) {
-  const HostId mine = own_host();
-  std::vector<HostId> hosts(static_cast<std::size_t>(boot.size()));
-  WRING_TRY(boot.allgather(&mine, sizeof mine, hosts.data()));
+void ShmWindow::unlink(const char* name) noexcept { shm_unlink(name); }
 
-  std::unique_ptr<ShmWindow> window(new ShmWindow);
-  bool wanted = true;
-  for (int r = 0; r < boot.size(); ++r) {
-    const HostId& host = hosts[static_cast<std::size_t>(r)];
-    if (!same_host(host, mine)) continue;
-    if (r == boot.rank()) window->me_ = window->ranks_.size();
-    window->ranks_.push_back(r);
-    wanted = wanted && host.wanted != 0;
-  }
-  const bool useful = wanted && window->ranks_.size() > 1 && window->ranks_.size() <= kMostRanks;
-  const bool leader = window->me_ == 0;
-  char name[64];
-  std::snprintf(name, sizeof name, "/wring-%016" PRIx64 "-%d", boot.context(), window->ranks_.front());
-
-  // Two rounds, in which all ranks take part whether or not they have a use for it: the leader of each
-  // host creates, then the others attach.
-  Status status = useful && leader ? window->create(name) : Status{};
-  std::vector<int> failed(static_cast<std::size_t>(boot.size()));
-  for (int round = 0; round < 2; ++round) {
-    if (round == 1 && useful && !leader && status.ok()) status = window->attach(name);
-    const int mine_failed = status.is_error();
-    if (mine_failed) log(LogLevel::info, "no mailboxes in shared memory: %s", status.what());
-    Status gathered = boot.allgather(&mine_failed, sizeof mine_failed, failed.data());
-    if (gathered.is_error() && useful && leader) shm_unlink(name);
-    WRING_TRY(gathered);
-    for (int r : window->ranks_) {
-      if (failed[static_cast<std::size_t>(r)] && status.ok()) status = {Code::unsupported, "another rank could not share memory"};
-    }
-  }
-  // Everybody has it mapped, or nobody will: the name can go, and nothing is left behind by a crash.
-  if (useful && leader) shm_unlink(name);
-  if (useful && status.ok()) out = std::move(window);
-  return {};
+bool ShmWindow::commit(std::size_t rank, std::uint32_t index) noexcept {
+  const std::size_t at = slots_at_ + (rank * slots_per_rank_ + index) * kSlotBytes;
+  return posix_fallocate(file_, static_cast<off_t>(at), kSlotBytes) == 0;
 }
 
-ShmWindow::~ShmWindow() {
-  if (memory_ != nullptr) munmap(memory_, bytes());
+std::uint32_t ShmWindow::first_slots() const noexcept {
+  return reinterpret_cast<const Front*>(memory_)->first_slots;
+}
+
+Desk& ShmWindow::desk(std::size_t rank) noexcept {
+  return reinterpret_cast<Desk*>(memory_ + sizeof(Front))[rank];
+}
+
+Lane& ShmWindow::lane(std::size_t from, std::size_t to) noexcept {
+  auto* lanes = reinterpret_cast<Lane*>(memory_ + sizeof(Front) + ranks_ * sizeof(Desk));
+  return lanes[to * ranks_ + from];  // what one rank reads lies together
+}
+
+Slot& ShmWindow::slot(std::size_t rank, std::uint32_t index) noexcept {
+  return reinterpret_cast<Slot*>(memory_ + slots_at_)[rank * slots_per_rank_ + index];
+}
+
+bool ShmWindow::find_slot(const void* address, std::size_t& rank, std::uint32_t& index) noexcept {
+  const auto* at = static_cast<const std::byte*>(address);
+  const std::byte* first = memory_ + slots_at_;
+  if (at < first || at >= memory_ + bytes()) return false;
+  const std::size_t n = static_cast<std::size_t>(at - first) / kSlotBytes;
+  rank = n / slots_per_rank_;
+  index = static_cast<std::uint32_t>(n % slots_per_rank_);
+  return true;
 }
 
 }  // namespace wring::transport

@@ -110,10 +110,12 @@ struct Transport {
   const char* (*describe)() noexcept;
 };
 
-/// Opens a channel of `transport` whose small frames to ranks of the same host go through mailboxes in
-/// memory that these share (shm.cpp), the others through the transport itself. Where no memory can be
-/// shared, just the transport's channel. Collective; fails as the transport's open does.
+/// Opens a channel of `transport` whose frames to ranks of the same host go through memory that these share
+/// (shm.cpp) while that has room, the others through the transport itself. Where no memory can be shared, just
+/// the transport's channel. Collective; fails as the transport's open does.
 Status open_with_mailboxes(const Transport& transport, Bootstrap& boot, Sink& sink, std::unique_ptr<Channel>& out);
+/// Gives back shared memory that was kept for further channels. After the last channel. Not collective.
+void close_mailboxes() noexcept;
 
 /// Transports of this build that serve MPI processes, in order of preference (transports.def).
 std::span<const Transport* const> all() noexcept;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // test_transport.cpp - what every transport for MPI processes must do, checked between real ranks.
 //
-// Usage: mpiexec -n P test_transport NAME. Prints a line for each check; exit status 0 if all
-// passed, 77 if this build has no such transport.
+// Usage: mpiexec -n P test_transport NAME [mailboxes|wrap]: with either, frames go through shared memory
+// where they can; with wrap, its counters begin close below 2^32. Prints a line for each check; exit
+// status 0 if all passed, 77 if this build has no such transport.
 #include <mpi.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include <memory>
 #include <vector>
 
+#include "transport/shm_group.hpp"
 #include "transport/transport.hpp"
 
 namespace {
@@ -38,7 +40,7 @@ constexpr int kFrames = 16;       // frames to each peer in the checks of many f
 int g_rank, g_size;
 bool g_ok;  // of the running check, on this rank
 const Transport* g_transport;
-bool g_mailboxes = false;  ///< small frames through shared memory
+bool g_mailboxes = false;  ///< frames through shared memory
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -258,6 +260,7 @@ void check_sizes(MPI_Comm comm) {
   const std::size_t largest = g_transport->caps().max_payload;
   std::vector<std::size_t> sizes{0, 1, 8, 4096, 65536, 262144, largest};
   for (std::size_t b = 1020; b < 1040; ++b) sizes.push_back(b);
+  for (std::size_t b = 0; b < 3; ++b) sizes.push_back(wring::transport::kSlotPayload - 1 + b);
   for (std::size_t bytes : sizes) {
     const int before = node.total;
     for (int peer = 0; peer < g_size; ++peer) {
@@ -342,7 +345,7 @@ void check_unknown_context(MPI_Comm comm) {
   Node node(comm);
   if (!node.open()) return;
   const long before = dropped();
-  const int counted = g_mailboxes ? 1 : 2;  // the small one is dropped by the mailbox, which tells nobody
+  const int counted = g_mailboxes ? 0 : 2;  // shared memory drops them, and tells nobody
   for (int peer = 0; peer < g_size; ++peer) {
     if (peer == g_rank) continue;
     node.post_to(~node.context(), peer, 10, 1, 0);
@@ -352,6 +355,33 @@ void check_unknown_context(MPI_Comm comm) {
   node.until([&] {
     return node.idle() && node.total == g_size - 1 && dropped() == before + counted * (g_size - 1);
   });
+  leave(comm, node);
+}
+
+/// More frames than there are mailbox slots and slots, all kept until the last has come; then, with
+/// everything given back, once more.
+void check_full(MPI_Comm comm) {
+  Node node(comm);
+  if (!node.open()) return;
+  const int frames = g_size <= 4 ? 100 : 30;
+  node.keep_every = 1;
+  for (int round = 0; round < 3; ++round) {
+    const int goal = node.total + 2 * frames * (g_size - 1);
+    for (int i = 0; i < frames; ++i) {
+      for (int peer = 0; peer < g_size; ++peer) {
+        if (peer == g_rank) continue;
+        node.post(peer, 1025 + static_cast<std::size_t>(i) * 1000, static_cast<std::uint32_t>(i));
+        node.post(peer, static_cast<std::size_t>(i), static_cast<std::uint32_t>(i + 1000));
+      }
+    }
+    node.until([&] { return node.idle() && node.total == goal; });
+    for (const Message& m : node.kept) {
+      node.check_kept(m);
+      node.channel().release(m.handle);
+    }
+    node.kept.clear();
+    MPI_Barrier(comm);
+  }
   leave(comm, node);
 }
 
@@ -476,7 +506,9 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &g_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &g_size);
   const char* name = argc > 1 ? argv[1] : "mpi";
-  g_mailboxes = argc > 2 && std::strcmp(argv[2], "mailboxes") == 0;
+  g_mailboxes = argc > 2;
+  // Two rounds of its longest ring before a counter wraps around.
+  if (g_mailboxes && std::strcmp(argv[2], "wrap") == 0) wring::transport::set_first_number(0u - 2 * wring::transport::kMostSlots);
   g_transport = wring::transport::find(name);
   if (g_transport == nullptr) {
     if (g_rank == 0) std::printf("SKIP this build has no transport \"%s\"\n", name);
@@ -492,6 +524,7 @@ int main(int argc, char** argv) {
   int failures = 0;
   failures += run("frames of all sizes between all pairs", check_sizes, comm);
   failures += run("many frames in flight, kept and released out of order", check_many, comm);
+  failures += run("more frames than there is room for", check_full, comm);
   failures += run("two channels at once", check_two_channels, comm);
   failures +=
       run("frames of an unknown context are dropped and counted", check_unknown_context, comm);
