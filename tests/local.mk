@@ -65,6 +65,10 @@ mpi_programs = \
   tests/mpi/test_lifetime \
   tests/mpi/test_long_run \
   tests/mpi/test_mismatch \
+  tests/mpi/test_plan_errors \
+  tests/mpi/test_plan_lifetime \
+  tests/mpi/test_plans \
+  tests/mpi/test_requests \
   tests/mpi/test_shm \
   tests/mpi/test_threads \
   tests/mpi/test_traffic \
@@ -84,6 +88,24 @@ mpi_tests = \
   tests/mpi/test_mismatch.mpitest \
   tests/mpi/test_mismatch_finalize.mpitest \
   tests/mpi/test_mismatch_mpi.mpitest \
+  tests/mpi/test_plan_errors.mpitest \
+  tests/mpi/test_plan_errors_mpi.mpitest \
+  tests/mpi/test_plan_lifetime.mpitest \
+  tests/mpi/test_plan_lifetime_active.mpitest \
+  tests/mpi/test_plan_lifetime_inactive.mpitest \
+  tests/mpi/test_plan_lifetime_mpi.mpitest \
+  tests/mpi/test_plans.mpitest \
+  tests/mpi/test_plans_mpi.mpitest \
+  tests/mpi/test_plans_thread.mpitest \
+  tests/mpi/test_requests.mpitest \
+  tests/mpi/test_requests_funneled.mpitest \
+  tests/mpi/test_requests_mpi.mpitest \
+  tests/mpi/test_requests_multiple.mpitest \
+  tests/mpi/test_requests_ob1.mpitest \
+  tests/mpi/test_requests_serialized.mpitest \
+  tests/mpi/test_requests_thread.mpitest \
+  tests/mpi/test_requests_thread_multiple.mpitest \
+  tests/mpi/test_requests_ucx.mpitest \
   tests/mpi/test_shm_apart.mpitest \
   tests/mpi/test_shm_loop.mpitest \
   tests/mpi/test_shm_off.mpitest \
@@ -112,7 +134,8 @@ tests_mpi_test_traffic_LDFLAGS = $(AM_LDFLAGS) \
 endif
 EXTRA_DIST += \
   tests/common/capture.hpp \
-  tests/common/mpi_check.hpp
+  tests/common/mpi_check.hpp \
+  tests/common/plan_check.hpp
 
 check_PROGRAMS += $(mpi_programs)
 TESTS += $(mpi_tests)

@@ -113,8 +113,8 @@ int MPIX_Allreduce_compressed_c(const void *sendbuf, void *recvbuf, MPI_Count co
  * The first call on a communicator sets up its state and may wait for the other ranks. Calls on one
  * communicator, blocking ones included, are made in the same order by all ranks.
  *
- * The operation moves on inside MPI's own calls (with MPICH: those that wait for or test this request)
- * and inside Wring's; with WRING_PROGRESS=thread also by itself. Errors found later are returned by the
+ * The operation moves on inside MPI's own calls (with MPICH: those that wait for or test this request,
+ * MPI_Request_get_status excepted) and inside Wring's; with WRING_PROGRESS=thread also by itself. Errors found later are returned by the
  * MPI function that completes the request, and, as MPI knows no communicator for it, go through the
  * error handler of MPI_COMM_WORLD or MPI_COMM_SELF.
  *

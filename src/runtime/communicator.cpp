@@ -334,8 +334,7 @@ CallInfo describe_start(const plan::Plan& plan, const Counters& c, const char* t
   return info;
 }
 
-Status Communicator::check_passed_on(MPI_Count count, MPI_Datatype datatype) {
-  // Keys hold nothing that may differ between ranks of a correct program.
+std::uint64_t passed_on_key(MPI_Count count, MPI_Datatype datatype) {
   int size = 0;
   MPI_Aint low = 0, extent = 0;
   MPI_Type_size(datatype, &size);
@@ -345,7 +344,11 @@ Status Communicator::check_passed_on(MPI_Count count, MPI_Datatype datatype) {
   std::uint64_t key = mix(0, static_cast<std::uint64_t>(count));
   key = mix(key, static_cast<std::uint64_t>(size));
   key = mix(key, static_cast<std::uint64_t>(extent));
-  key = mix(key, known ? reduction.id : 0);
+  return mix(key, known ? reduction.id : 0);
+}
+
+Status Communicator::check_passed_on(MPI_Count count, MPI_Datatype datatype) {
+  const std::uint64_t key = passed_on_key(count, datatype);
   constexpr std::size_t kRemembered = 4096;
   if (passed_on_.size() >= kRemembered || !passed_on_.insert(key).second) return {};
 

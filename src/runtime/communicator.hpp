@@ -159,6 +159,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Counters last_counters_;
 };
 
+/// What ranks have to agree on before a reduction goes to MPI, and what all of a correct program do.
+std::uint64_t passed_on_key(MPI_Count count, MPI_Datatype datatype);
+
 /// What a start of that plan did, for tools.
 CallInfo describe_start(const plan::Plan& plan, const Counters& c, const char* transport);
 

@@ -28,6 +28,12 @@ Status PersistentPlan::create(Process& process, const Arguments& a, MPI_Info inf
     WRING_TRY(examine_inter(process, a, made->reduction_, known));
     made->way_ = Way::mpi;
     WRING_TRY(mpi_status(MPI_Comm_split(a.comm, 0, 0, &made->passed_on_comm_), "MPI_Comm_split"));
+    // The caller's own may be gone when an error comes.
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    MPI_Comm_get_errhandler(a.comm, &handler);
+    MPI_Comm_set_errhandler(made->passed_on_comm_, handler);
+    MPI_Errhandler_free(&handler);
+    process.progress().hook();
   } else {
     const std::string text = mine.what();  // setting up says other things meanwhile
     if (mine.is_error()) mine = {mine.code(), text.c_str(), mine.detail()};
@@ -38,7 +44,8 @@ Status PersistentPlan::create(Process& process, const Arguments& a, MPI_Info inf
       made->communicator_ = process.share(c);
     }
     if (Status status = made->set_up(mine, hints); status.is_error()) {
-      return fail(status.code(), status.detail(), "%s", status.what());  // text does not outlive `mine`
+      const std::string why = status.what();  // may be that of `mine`, which ends here, or fail's own
+      return fail(status.code(), status.detail(), "%s", why.c_str());
     }
   }
   out = std::move(made);
@@ -56,11 +63,14 @@ Status PersistentPlan::set_up(const Status& mine, const PlanHints& own_hints) {
                                                    : Way::engine;
   }
   WRING_TRY(agree(mine, hints, settings));
+  process_.progress().hook();
   if (hints.wants_thread() || process_.wants_thread()) WRING_TRY(process_.progress().start_thread());
   if (way_ == Way::mpi) {
     // Starts may come in another order on other ranks, which MPI allows on separate communicators only.
     MPI_Comm from = c.own_comm() != MPI_COMM_NULL ? c.own_comm() : arguments_.comm;
-    return mpi_status(MPI_Comm_split(from, 0, c.rank(), &passed_on_comm_), "MPI_Comm_split");
+    WRING_TRY(mpi_status(MPI_Comm_split(from, 0, c.rank(), &passed_on_comm_), "MPI_Comm_split"));
+    MPI_Comm_set_errhandler(passed_on_comm_, MPI_ERRORS_RETURN);  // tell() calls the caller's
+    return {};
   }
   if (c.size() == 1) return {};
   if (way_ == Way::engine) {
@@ -96,17 +106,39 @@ Status PersistentPlan::agree(Status mine, PlanHints& hints, plan::Settings& sett
     if (mine.is_error()) mine = {mine.code(), text.c_str(), mine.detail()};
   }
 
-  // The first rank that failed, and whether all take the same way.
-  int said[3] = {mine.is_error() ? c.size() - c.rank() : 0, static_cast<int>(way_), -static_cast<int>(way_)};
-  int all[3] = {};
-  WRING_TRY(mpi_status(PMPI_Iallreduce(said, all, 3, MPI_INT, MPI_MAX, comm, &request), "MPI_Iallreduce"));
+  // The first rank that failed, and whether all take the same way. On MPI's nothing finds out later.
+  const auto way = static_cast<long long>(way_);
+  const auto key = way_ == Way::mpi && mine.ok() ? static_cast<long long>(passed_on_key(arguments_.count, arguments_.datatype) >> 1) : 0;
+  const long long said[5] = {mine.is_error() ? c.size() - c.rank() : 0, way, -way, key, -key};
+  long long all[5] = {};
+  WRING_TRY(mpi_status(PMPI_Iallreduce(said, all, 5, MPI_LONG_LONG, MPI_MAX, comm, &request), "MPI_Iallreduce"));
   WRING_TRY(process_.wait_mpi(request, "MPI_Iallreduce"));
   if (mine.is_error()) return fail(mine.code(), mine.detail(), "%s", mine.what());
-  if (all[0] > 0) return fail(Code::invalid_arg, static_cast<int>(Arg::other), "the plan could not be made on rank %d", c.size() - all[0]);
-  if (all[1] != -all[2]) {
-    return {Code::mismatch, "mismatched calls: ranks disagree on whether the plan has elements, or on a type or operator that only MPI can reduce"};
-  }
+  if (all[0] > 0) return fail(Code::invalid_arg, static_cast<int>(Arg::other), "the plan could not be made on rank %d", c.size() - static_cast<int>(all[0]));
+  if (all[1] != -all[2] || all[3] != -all[4]) return find_mismatch(way, key);
   return {};
+}
+
+/// Ranks disagree on the way: says which two, and what each wants.
+Status PersistentPlan::find_mismatch(long long way, long long key) {
+  Communicator& c = *communicator_;
+  struct Wish {
+    long long count, way, key;
+  };
+  const Wish mine{static_cast<long long>(arguments_.count), way, key};
+  std::vector<Wish> all(static_cast<std::size_t>(c.size()));
+  MPI_Request request = MPI_REQUEST_NULL;
+  WRING_TRY(mpi_status(PMPI_Iallgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, c.own_comm(), &request), "MPI_Iallgather"));
+  WRING_TRY(process_.wait_mpi(request, "MPI_Iallgather"));
+  int other = 1;
+  const auto differs = [&](const Wish& w) { return w.way != all[0].way || w.key != all[0].key; };
+  while (other < c.size() - 1 && !differs(all[static_cast<std::size_t>(other)])) ++other;
+  const Wish& theirs = all[static_cast<std::size_t>(other)];
+  if (theirs.count != all[0].count) {
+    return fail(Code::mismatch, 0, "mismatched calls: count %lld on rank 0, count %lld on rank %d", all[0].count, theirs.count, other);
+  }
+  const auto kind = [](const Wish& w) { return w.way == static_cast<long long>(Way::mpi) ? "only MPI can reduce" : "Wring reduces"; };
+  return fail(Code::mismatch, 0, "mismatched calls: a datatype or operator that %s on rank 0, another that %s on rank %d", kind(all[0]), kind(theirs), other);
 }
 
 PersistentPlan::~PersistentPlan() {
@@ -137,6 +169,14 @@ Status PersistentPlan::start() {
     over_ = true;
     progress_->see(progress_->started.load());
   }
+  return tell(status);
+}
+
+/// An error that MPI found on a communicator of ours, where no handler of the caller's hears of it.
+Status PersistentPlan::tell(Status status) noexcept {
+  if (status.code() != Code::mpi_error || communicator_ == nullptr) return status;
+  const MPI_Comm comm = communicator_->user_comm();
+  MPI_Comm_call_errhandler(comm != MPI_COMM_NULL ? comm : MPI_COMM_SELF, status.detail());
   return status;
 }
 
@@ -208,7 +248,10 @@ Status PersistentPlan::wait() {
 
 Status PersistentPlan::test(bool& over) {
   over = true;
-  if (!active()) return {};
+  if (!active()) {
+    process_.progress().poll();  // others may run
+    return {};
+  }
   {
     Process::Lock lock(process_);
     if (!over_) process_.progress().advance();
@@ -222,7 +265,7 @@ Status PersistentPlan::see_end() noexcept {
   const std::uint64_t start = progress_->started.load();
   const bool seen = progress_->seen.load() == start;
   progress_->see(start);
-  return seen ? Status{} : status_;
+  return seen ? Status{} : tell(status_);
 }
 
 Status PersistentPlan::request(MPI_Request* request, MakeCode make_code) {

@@ -50,8 +50,10 @@ class PersistentPlan final : public Completion {
   PersistentPlan(Process& process, const Arguments& a) : process_(process), arguments_(a) {}
   Status set_up(const Status& mine, const PlanHints& hints);
   Status agree(Status mine, PlanHints& hints, plan::Settings& settings);
+  Status find_mismatch(long long way, long long key);
   Status begin();
   Status see_end() noexcept;
+  Status tell(Status status) noexcept;
   bool over() const noexcept { return over_; }
 
   Process& process_;

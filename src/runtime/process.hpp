@@ -83,7 +83,9 @@ class Process {
   /// WRING_PROGRESS=thread.
   bool wants_thread() const noexcept { return wants_thread_; }
   /// From now on there is a thread of Wring's own. Not under the lock.
-  void set_threaded() noexcept { threaded_ = true; }
+  void set_threaded() noexcept {
+    if (!threaded_) threaded_ = true;  // only while there is one thread
+  }
 
   /// Attribute key of communicators; its delete callback destroys the Communicator.
   int keyval() const noexcept { return keyval_; }

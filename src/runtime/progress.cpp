@@ -35,22 +35,30 @@ int on_opal_progress() noexcept {
 
 // --- means ------------------------------------------------------------------------------------------
 
-Status Progress::start_for_requests() noexcept {
-  if (hooked_ || mpi_extensions().grequest_start != nullptr) return {};
-  if (mpi_extensions().opal_progress_register != nullptr) {
-    g_hooked.store(this, std::memory_order_release);
-    if (mpi_extensions().opal_progress_register(on_opal_progress) == 0) {
-      hooked_ = true;
-      return {};
-    }
+bool Progress::hook() noexcept {
+  if (hooked_.load(std::memory_order_acquire)) return true;
+  if (mpi_extensions().opal_progress_register == nullptr) return false;
+  std::lock_guard lock(start_mutex_);
+  if (hooked_) return true;
+  g_hooked.store(this, std::memory_order_release);
+  if (mpi_extensions().opal_progress_register(on_opal_progress) == 0) {
+    hooked_.store(true, std::memory_order_release);
+  } else {
     g_hooked.store(nullptr, std::memory_order_release);
   }
+  return hooked_;
+}
+
+Status Progress::start_for_requests() noexcept {
+  if (mpi_extensions().grequest_start != nullptr || hook()) return {};
   if (process_.multiple()) return start_thread();
   return {Code::unsupported, "this MPI needs MPI_THREAD_MULTIPLE for requests of Wring's calls"};
 }
 
 Status Progress::start_thread() noexcept {
-  if (thread_.joinable()) return {};
+  if (has_thread_.load(std::memory_order_acquire)) return {};
+  std::lock_guard lock(start_mutex_);
+  if (has_thread_) return {};
   process_.set_threaded();
   stopping_.store(false);
   try {
@@ -58,17 +66,19 @@ Status Progress::start_thread() noexcept {
   } catch (...) {
     return {Code::no_memory, "the progress thread cannot be started"};
   }
+  has_thread_.store(true, std::memory_order_release);
   return {};
 }
 
 void Progress::stop() noexcept {
-  if (thread_.joinable()) {
+  if (has_thread_) {
     {
       std::lock_guard lock(sleep_mutex_);
       stopping_.store(true);
     }
     wake_.notify_all();
     thread_.join();
+    has_thread_ = false;
   }
   if (hooked_) {
     mpi_extensions().opal_progress_unregister(on_opal_progress);
@@ -89,7 +99,7 @@ void Progress::add(const std::shared_ptr<Communicator>& c) {
   }
   busy_.push_back({c, 1});
   busy_count_.store(static_cast<int>(busy_.size()), std::memory_order_release);
-  if (!thread_.joinable()) return;
+  if (!has_thread_.load(std::memory_order_acquire)) return;
   { std::lock_guard lock(sleep_mutex_); }
   wake_.notify_one();
 }

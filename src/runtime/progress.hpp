@@ -75,9 +75,12 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Finds out how this MPI can be helped, once. unsupported if requests cannot be completed.
+  // Not under the lock; any of these again does nothing more.
+  /// Has an Open MPI call us from its progress loop; whether it does.
+  bool hook() noexcept;
+  /// Finds out how this MPI can be helped. unsupported if requests cannot be completed.
   Status start_for_requests() noexcept;
-  /// Starts the thread, unless it runs. Before any lock of the process is held.
+  /// Starts the thread.
   Status start_thread() noexcept;
   /// Ends thread and hook. Not under the lock.
   void stop() noexcept;
@@ -133,7 +136,8 @@ class Progress {
   Ticket* over_ = nullptr;  ///< to be delivered
   std::atomic<bool> any_over_{false};
 
-  bool hooked_ = false;
+  std::mutex start_mutex_;  ///< of the three below, while they are made
+  std::atomic<bool> hooked_{false}, has_thread_{false};
   std::thread thread_;
   std::mutex sleep_mutex_;
   std::condition_variable wake_;

@@ -36,6 +36,11 @@ class Capture {
     return text;
   }
 
+  /// Gives stderr back and passes on what failed checks have said meanwhile; the rest was expected.
+  void end_with_failures() {
+    for (const std::string& line : lines_with(end(), ".cpp:")) std::fprintf(stderr, "%s\n", line.c_str());
+  }
+
   /// The lines of a text that contain `word`.
   static std::vector<std::string> lines_with(const std::string& text, const std::string& word) {
     std::vector<std::string> lines;
