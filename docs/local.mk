@@ -9,5 +9,6 @@ dist_doc_DATA += \
   %D%/codestyle.md \
   %D%/environment.md \
   %D%/performance.md \
+  %D%/plans.md \
   %D%/train_fashion.png \
   %D%/wire-format.md
