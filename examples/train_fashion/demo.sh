@@ -136,7 +136,7 @@ table() {
             if (lab) {
                 print "\nMB/step: what all hosts together put on the network, headers included."
                 print "ms/step: median over steps, on 1 Gbit/s; comm: inside the all-reduce,"
-                print "or, with plans, waiting for them after back-propagation."
+                print "or, with plans, waiting after back-propagation, for late ranks too."
                 print "ratio, speed-up: of MB/step and of ms/step, against " first "."
             }
         }'

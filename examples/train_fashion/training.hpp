@@ -34,7 +34,7 @@ struct Progress {
 /// Times of all steps, on rank 0 only. That of a step is its slowest rank's.
 struct Times {
   std::vector<double> step;
-  std::vector<double> all_reduce;  ///< with plans: waiting for them
+  std::vector<double> all_reduce;  ///< with plans: waiting for them after back-propagation
 };
 
 /// One training. All functions are collective over the communicator.
