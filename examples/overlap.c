@@ -85,6 +85,7 @@ int main(int argc, char **argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  opterr = rank == 0;
   for (int option; (option = getopt(argc, argv, "n:c:p:t:s:")) != -1;) switch (option) {
       case 'n': n = atoi(optarg); break;
       case 'c': spec = optarg; break;
