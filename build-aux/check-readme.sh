@@ -1,8 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# check-readme.sh - the program that README.md shows is the one in examples/.
+# check-readme.sh - the programs that README.md and docs/plans.md show are those in examples/.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$srcdir/README.md" > "$dir/shown.c"
-diff "$srcdir/examples/hello_compressed.c" "$dir/shown.c"
+check() { # PAGE PROGRAM
+  awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$srcdir/$1" > "$dir/shown.c"
+  diff "$srcdir/$2" "$dir/shown.c"
+}
+check README.md examples/hello_compressed.c
+check docs/plans.md examples/hello_plan.c

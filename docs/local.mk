@@ -9,6 +9,7 @@ dist_doc_DATA += \
   %D%/codestyle.md \
   %D%/environment.md \
   %D%/performance.md \
+  %D%/plans.md \
   %D%/train_fashion.png \
   %D%/tuning.md \
   %D%/tuning.schema.json \

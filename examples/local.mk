@@ -1,8 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # local.mk - programs that show the library at work; built with it, never installed.
-noinst_PROGRAMS += examples/hello_compressed
+noinst_PROGRAMS += \
+  examples/hello_compressed \
+  examples/hello_plan \
+  examples/overlap
 examples_hello_compressed_SOURCES = %D%/hello_compressed.c
 examples_hello_compressed_LDADD = $(LDADD) -lm
+examples_hello_plan_SOURCES = %D%/hello_plan.c
+examples_overlap_SOURCES = %D%/overlap.c
+examples_overlap_LDADD = $(LDADD) -lm
+
+# That they run and, overlap, that the result is right.
+examples_tests = \
+  examples/hello_compressed.mpitest \
+  examples/hello_plan.mpitest \
+  examples/overlap.mpitest \
+  examples/overlap_calls.mpitest
+TESTS += $(examples_tests)
+EXTRA_DIST += $(examples_tests)
 
 # The data are gzipped.
 if HAVE_ZLIB

@@ -15,7 +15,7 @@ readonly HOSTS=4 RATE=1gbit
 readonly EPOCHS=${DEMO_EPOCHS:-5}
 # Seconds for one method; the slowest takes 15 an epoch where nothing else runs.
 readonly LIMIT=$((120 * EPOCHS + 60))
-read -r -a METHODS <<<"${DEMO_METHODS:-mpi none bf16 int8 int4}"
+read -r -a METHODS <<<"${DEMO_METHODS:-mpi none bf16 int8 int4 int8+plans}"
 readonly METHODS
 export NETLAB_PREFIX=${NETLAB_PREFIX:-demo} NETLAB_NET=${NETLAB_NET:-10.79.0}
 
@@ -28,7 +28,8 @@ train_fashion.png, a plot; and METHOD.json, METHOD.dat and METHOD.log for each m
 
 Environment:
   MPIEXEC       launcher (default: the one that BUILDDIR was configured for)
-  DEMO_METHODS  methods: mpi, or codecs (default "mpi none bf16 int8 int4")
+  DEMO_METHODS  methods: mpi, codecs, or codecs with "+plans" behind, which average the gradient in
+                parts during back-propagation (default "mpi none bf16 int8 int4 int8+plans")
   DEMO_EPOCHS   epochs for each (default 5)
   NETLAB        the tool that makes the hosts (default: tests/netlab of this source tree)
   NETLAB_PREFIX, NETLAB_NET   see netlab
@@ -82,7 +83,7 @@ train() { # METHOD
     local method=$1 begin=$SECONDS status=0
     local base=$OUT/${1//[^a-z0-9]/_}
     rm -f -- "$base.json" "$base.dat"
-    printf '  %-8s ' "$method"
+    printf '  %-10s ' "$method"
     # In the background, as bash answers signals only between foreground commands.
     launch "$PROGRAM" --method "$method" --epochs "$EPOCHS" --json "$base.json" \
         >"$base.log" 2>&1 &
@@ -134,7 +135,8 @@ table() {
             }
             if (lab) {
                 print "\nMB/step: what all hosts together put on the network, headers included."
-                print "ms/step: median over steps, on 1 Gbit/s; comm: inside the all-reduce."
+                print "ms/step: median over steps, on 1 Gbit/s; comm: inside the all-reduce,"
+                print "or, with plans, waiting after back-propagation, for late ranks too."
                 print "ratio, speed-up: of MB/step and of ms/step, against " first "."
             }
         }'
@@ -151,6 +153,8 @@ plot() {
     axis=${axis//$'\n'/}
     ((in_lab)) || { x=1; title='accuracy by epoch'; label='epoch'; axis='set xtics 1'; }
     for method in "${METHODS[@]}"; do
+        # Same codec, same traffic: the line would lie on the other.
+        [[ $method != *+plans || " ${METHODS[*]} " != *" ${method%+plans} "* ]] || continue
         lines+="'$OUT/${method//[^a-z0-9]/_}.dat' using $x:3 with linespoints linewidth 2"
         lines+=" linecolor rgb '#${colours[i % 7]}' pointtype ${points[i % 7]}"
         lines+=" pointsize $((i == 0 ? 2 : 1)) title '$method', "

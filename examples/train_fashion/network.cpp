@@ -3,7 +3,8 @@
 //
 // One row a sample throughout: values = relu(inputs x W + b) going forward; going backward
 // dW = inputs^T x errors, db = column sums of errors, and the errors of the layer below are
-// errors x W^T where its ReLU let the value through.
+// errors x W^T where its ReLU let the value through. dW is computed in parts, some rows at once, so
+// that what is done with the first can begin while the others are still computed.
 #include "network.hpp"
 
 #include <algorithm>
@@ -15,6 +16,10 @@
 
 namespace fashion {
 namespace {
+
+/// Parameters of a bucket, about: 512 KiB of gradient, as whole segments keep every link busy, and
+/// still several for the large layer.
+constexpr std::size_t kBucket = 128 * 1024;
 
 /// N(0, 1) by Box and Muller: unlike std::normal_distribution the same with every C++ library.
 class Normal {
@@ -43,11 +48,21 @@ Network::Network(const std::vector<std::size_t>& widths) {
     layer.outputs = widths[i + 1];
     layer.weights = size;
     layer.biases = layer.weights + layer.inputs * layer.outputs;
+    layer.buckets = (layer.inputs * layer.outputs + kBucket - 1) / kBucket;
     size = layer.biases + layer.outputs;
     layers_.push_back(std::move(layer));
   }
   parameters_.resize(size);
   gradient_.resize(size);
+
+  for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
+    for (std::size_t b = 0; b < layer->buckets; ++b) {
+      const std::size_t rows = layer->first_row(b + 1) - layer->first_row(b);
+      buckets_.push_back({.first = layer->weights + layer->first_row(b) * layer->outputs,
+                          .size = rows * layer->outputs});
+    }
+    buckets_.back().size += layer->outputs;  // the biases, which are there before the weights
+  }
 }
 
 void Network::initialise(std::uint64_t seed) {
@@ -93,18 +108,24 @@ double Network::output_errors(std::span<const std::uint8_t> labels, float scale)
   return loss;
 }
 
-void Network::backward(std::span<const float> inputs, std::size_t samples) {
+void Network::backward(std::span<const float> inputs, std::size_t samples,
+                       const std::function<void(std::size_t)>& ready) {
+  std::size_t bucket = 0;
   for (std::size_t l = layers_.size(); l-- > 0;) {
     Layer& layer = layers_[l];
     const float* errors = layer.errors.data();
     const float* from = l > 0 ? layers_[l - 1].values.data() : inputs.data();
-    multiply(layer.inputs, layer.outputs, samples, transposed(from, layer.inputs),
-             plain(errors, layer.outputs), gradient_.data() + layer.weights);
-
     float* biases = gradient_.data() + layer.biases;
     std::fill_n(biases, layer.outputs, 0.0f);
     for (std::size_t i = 0; i < samples; ++i) {
       for (std::size_t j = 0; j < layer.outputs; ++j) biases[j] += errors[i * layer.outputs + j];
+    }
+    for (std::size_t b = 0; b < layer.buckets; ++b, ++bucket) {
+      const std::size_t row = layer.first_row(b);
+      multiply(layer.first_row(b + 1) - row, layer.outputs, samples,
+               transposed(from + row, layer.inputs), plain(errors, layer.outputs),
+               gradient_.data() + layer.weights + row * layer.outputs);
+      ready(bucket);
     }
     if (l == 0) return;
 
@@ -119,14 +140,15 @@ void Network::backward(std::span<const float> inputs, std::size_t samples) {
 }
 
 double Network::train(std::span<const float> inputs, std::span<const std::uint8_t> labels,
-                      float scale) {
+                      float scale, const std::function<void(std::size_t)>& ready) {
   if (labels.empty()) {
     std::fill(gradient_.begin(), gradient_.end(), 0.0f);
+    for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) ready(bucket);
     return 0.0;
   }
   forward(inputs, labels.size());
   const double loss = output_errors(labels, scale);
-  backward(inputs, labels.size());
+  backward(inputs, labels.size(), ready);
   return loss;
 }
 

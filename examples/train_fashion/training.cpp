@@ -2,9 +2,10 @@
 // training.cpp - data-parallel training by stochastic gradient descent with momentum.
 //
 // In each step every rank computes the gradient of its part of the batch, the gradients are
-// averaged over ranks by one call on one vector, and every rank updates its own copy of the
-// parameters. As the call gives all ranks the same bytes, codec or not, the copies stay equal; a
-// digest checks that after each epoch.
+// averaged over ranks, and every rank updates its own copy of the parameters. The average is one
+// call on one vector, or, with plans, one start for each bucket of it while back-propagation goes
+// on with the next. As all ranks get the same bytes, codec or not, the copies stay equal; a digest
+// checks that after each epoch.
 #include "training.hpp"
 
 #include <unistd.h>
@@ -51,6 +52,7 @@ Training::Training(const Options& options, const Average& average, const Dataset
       test_(test),
       comm_(comm),
       network_({train.pixels, 512, 256, 10}),
+      buckets_(average.by_bucket(network_.gradient(), network_.buckets(), comm)),
       velocity_(network_.parameters().size()),
       order_(train.count),
       engine_(options.seed),
@@ -92,11 +94,19 @@ double Training::step(std::size_t first, std::size_t images) {
   }
   // Parts may differ by an image. Scaled like this, the average over ranks is that over images.
   const float scale = static_cast<float>(ranks_) / static_cast<float>(images);
-  const double loss = network_.train(inputs_, labels_, scale);
+  const double loss = network_.train(inputs_, labels_, scale, [this](std::size_t bucket) {
+    if (buckets_) buckets_->start(bucket);
+  });
 
-  MPI_Barrier(comm_);  // else the wait for ranks that still compute would count as communication
+  // Else the wait for ranks that still compute would count as communication. With plans it does, as
+  // during a barrier they would go on.
+  if (!buckets_) MPI_Barrier(comm_);
   const double computed = MPI_Wtime();
-  average_(network_.gradient(), comm_);
+  if (buckets_) {
+    buckets_->wait_all();
+  } else {
+    average_(network_.gradient(), comm_);
+  }
   const double averaged = MPI_Wtime();
   update();
   step_seconds_.push_back(MPI_Wtime() - begin);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <random>
 #include <string>
@@ -33,7 +34,7 @@ struct Progress {
 /// Times of all steps, on rank 0 only. That of a step is its slowest rank's.
 struct Times {
   std::vector<double> step;
-  std::vector<double> all_reduce;
+  std::vector<double> all_reduce;  ///< with plans: waiting for them after back-propagation
 };
 
 /// One training. All functions are collective over the communicator.
@@ -68,6 +69,7 @@ class Training {
   std::size_t ranks_ = 1;
 
   Network network_;
+  std::unique_ptr<BucketAverage> buckets_;  // null: the gradient is averaged by one call
   std::vector<float> velocity_;
   std::vector<std::uint32_t> order_;  // of the training images in this epoch
   std::mt19937_64 engine_;

@@ -2,6 +2,7 @@
 // error_bound.cpp - how far a result may be from the exact one (docs/codecs.md).
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "plan/plan.hpp"
 
@@ -40,6 +41,24 @@ double ErrorBound::operator()(double sum_abs, double sum_max, double result) con
     case Dtype::bf16: return bound + std::max(magnitude * 0x1p-8, 0x1p-134);
     default: return bound;
   }
+}
+
+std::string ErrorBound::describe() const {
+  // No result is larger than the magnitudes that make it.
+  double relative = relative_ + (average_ ? unit_ : 0), absolute = average_ ? absolute_ / size_ : absolute_;
+  const auto round = [&](double to, double least) {
+    relative += to * (1 + relative);
+    absolute += to * absolute + least;
+  };
+  if (dtype_ == Dtype::f16) round(0x1p-11, 0x1p-25);
+  if (dtype_ == Dtype::bf16) round(0x1p-8, 0x1p-134);
+  char text[128];
+  constexpr double kUp = 1.005;  // three digits
+  const int length = std::snprintf(text, sizeof text, "error at most %.2e x the %s over ranks of %s", relative * kUp,
+                             average_ ? "mean" : "sum", of_block_max_ ? "block maxima" : "magnitudes");
+  constexpr double kNormal = 0x1p-126;  // what is below only matters to values that are below too
+  if (absolute >= kNormal) std::snprintf(text + length, sizeof text - static_cast<std::size_t>(length), " + %.2e", absolute * kUp);
+  return text;
 }
 
 }  // namespace wring::plan

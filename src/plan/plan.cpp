@@ -62,6 +62,7 @@ std::string Plan::describe() const {
   text += " + " + codec::to_string(choice.codec);
   text += ", " + std::to_string(problem.count) + " x ";
   text += problem.dtype == Dtype::opaque ? std::to_string(problem.element_bytes) + " bytes" : name_of(problem.dtype);
+  text += ", " + (problem.encodable() ? ErrorBound(problem, choice).describe() : std::string("exact"));
   text += ", segment " + format_bytes(geometry.segment * problem.element_bytes);
   text += ", " + std::to_string(geometry.tiles) + " tiles, " + std::to_string(depth) + " in flight";
   text += std::string(": ") + choice.reason;

@@ -121,7 +121,7 @@ struct Plan {
 
   /// Payload bytes that `none` would send under the same algorithm, from this rank.
   std::uint64_t raw_bytes = 0;
-  /// One line: algorithm, codec, segment, and why.
+  /// One line: algorithm, codec, error bound, segment, and why.
   std::string describe() const;
 };
 
@@ -136,6 +136,8 @@ class ErrorBound {
   /// sum_abs: sum over ranks of |contribution|; sum_max: sum over ranks of the largest magnitude in the
   /// element's codec block; result: the exact result.
   double operator()(double sum_abs, double sum_max, double result) const noexcept;
+  /// The same in words, for any result: a factor, rounded up, of a sum or mean over the ranks.
+  std::string describe() const;
 
  private:
   int size_;

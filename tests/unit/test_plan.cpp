@@ -2,6 +2,10 @@
 // test_plan.cpp - slices and segments, tuning rules, the choice, staging.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
 #include "plan/plan.hpp"
 
 namespace wring::plan {
@@ -149,6 +153,34 @@ TEST(Plan, DescribesItself) {
   for (const char* part : {"direct", "int8:block=128", "1048576 x fp32", "segment", "two roundings"}) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   }
+}
+
+TEST(Plan, DescribesABoundThatIsOne) {
+  for (const char* codec : {"none", "fp16", "bf16", "int8", "int4"}) {
+    for (Dtype dtype : {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64}) {
+      for (Op op : {Op::sum, Op::avg}) {
+        const int ranks = 4;
+        const Plan plan = make_plan(problem_of(1 << 20, dtype, ranks, codec, op), {}, 0);
+        const std::string text = plan.describe();
+        double factor = 0, absolute = 0;
+        char of[8] = "";
+        const std::size_t at = text.find("error at most ");
+        ASSERT_NE(at, std::string::npos) << text;
+        ASSERT_EQ(std::sscanf(text.c_str() + at, "error at most %lf x the %7s", &factor, of), 2) << text;
+        EXPECT_STREQ(of, op == Op::avg ? "mean" : "sum") << text;
+        if (const std::size_t plus = text.find(" + ", at); plus != std::string::npos) absolute = std::strtod(text.c_str() + plus + 3, nullptr);
+        for (double sum : {0.1, 1.0, 1e3}) {  // the result is as large as it can be
+          const double unit = op == Op::avg ? sum / ranks : sum;
+          const double bound = ErrorBound(plan.problem, plan.choice)(sum, sum, unit);
+          EXPECT_GE(factor * unit + absolute, bound) << text;
+          EXPECT_LE(factor * unit + absolute, 1.02 * bound) << text;
+        }
+      }
+    }
+  }
+  Problem integers = problem_of(1 << 20, Dtype::f32, 4, "int8");
+  integers.dtype = Dtype::opaque;
+  EXPECT_NE(make_plan(integers, {}, 0).describe().find(", exact,"), std::string::npos);
 }
 
 TEST(Plan, RanksAgreeOnWhatFramesCheck) {
