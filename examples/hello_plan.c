@@ -23,12 +23,13 @@ int main(int argc, char **argv) {
 
     MPIX_Plan_start(plan); /* the plan's buffers are the library's until it has ended */
     MPI_Request requests[3];
+    MPI_Status statuses[3];
     MPIX_Plan_request(plan, &requests[0]);
     double value = rank, neighbour;
     MPI_Irecv(&neighbour, 1, MPI_DOUBLE, (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, &requests[1]);
     MPI_Isend(&value, 1, MPI_DOUBLE, (rank + 1) % ranks, 0, MPI_COMM_WORLD, &requests[2]);
     /* ... compute what needs neither ... */
-    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    MPI_Waitall(3, requests, statuses);
     if (rank == 0) printf("step %d: mean %.3f, neighbour %g\n", step, mean[n - 1], neighbour);
   }
 
