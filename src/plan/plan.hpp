@@ -56,11 +56,14 @@ struct Rule {
 /// quotes the rule and says what is wrong with it.
 Status parse_rules(const std::string& text, std::vector<Rule>& out);
 
+bool applies(const Rule& rule, const Problem& problem) noexcept;
+
 /// What decides besides the problem. The same on all ranks of a communicator.
 struct Settings {
   const algorithm::Algorithm* algorithm = nullptr;  ///< null: by rules, table, cost model
   std::vector<Rule> rules;                          ///< of WRING_TUNE_RULES
   std::vector<Rule> table;                          ///< of WRING_TUNE_FILE; after the rules
+  std::vector<Rule> measured;                       ///< with WRING_TUNE=measure; after the table
   std::uint64_t segment_bytes = 0;  ///< 0: by the library
   Network network;
   Processor processor;

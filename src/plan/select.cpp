@@ -152,14 +152,30 @@ Choice given(const Problem& problem, const Settings& settings, Candidate c, cons
           .raw_seconds = 0};
 }
 
-bool applies(const Rule& rule, const Problem& problem) {
+}  // namespace
+
+bool applies(const Rule& rule, const Problem& problem) noexcept {
   return problem.bytes() >= rule.min_bytes && problem.bytes() < rule.max_bytes &&
          (rule.size == 0 || rule.size == problem.size) &&
          (!rule.dtype || *rule.dtype == problem.dtype) &&
          (rule.asked.codec == nullptr || rule.asked == problem.codec);
 }
 
-}  // namespace
+std::vector<Candidate> shortlist(const Problem& problem, const Settings& settings) {
+  constexpr std::size_t kMost = 6;
+  constexpr double kWithin = 3;
+  CostModel model(problem, settings);
+  const codec::Spec asked = usable(problem, problem.codec);
+  const bool small = problem.bytes() < kLatencyBytes;
+  std::vector<Priced> all = candidates(problem, settings, asked.lossy() && small ? none() : asked, model);
+  std::stable_sort(all.begin(), all.end(), [](const Priced& a, const Priced& b) { return a.cost.seconds < b.cost.seconds; });
+  std::vector<Candidate> out;
+  for (const Priced& p : all) {
+    if (out.size() == kMost || p.cost.seconds > kWithin * all.front().cost.seconds) break;
+    out.push_back(p.candidate);
+  }
+  return out;
+}
 
 Choice choose(const Problem& problem, const Settings& settings, CostModel& model) {
   const codec::Spec asked = usable(problem, problem.codec);
@@ -179,6 +195,7 @@ Choice choose(const Problem& problem, const Settings& settings, CostModel& model
   };
   if (auto choice = first_of(settings.rules, "tuning rule of the user")) return *choice;
   if (auto choice = first_of(settings.table, "tuning table of the user")) return *choice;
+  if (auto choice = first_of(settings.measured, "measured: the fastest of its candidates")) return *choice;
   return built_in(problem, settings, asked, model);
 }
 

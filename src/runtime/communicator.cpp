@@ -236,6 +236,9 @@ plan::Problem Communicator::problem(MPI_Count count, const Reduction& reduction,
 
 Status Communicator::make_call(const CallKey& key, const Reduction& reduction, const codec::Spec& spec,
                                CachedCall*& out) {
+  if (reduction.path == Reduction::Path::wring && key.count > 0) {
+    WRING_TRY(tune(problem(key.count, reduction, spec), reduction.opaque));
+  }
   CachedCall* set = &calls_[set_of(key) * kWays];
   CachedCall& call = *std::min_element(set, set + kWays, [](const auto& a, const auto& b) { return a.used < b.used; });
   if (last_ != nullptr && last_ == call.plan.get()) last_ = nullptr;
@@ -286,6 +289,7 @@ Status Communicator::run(CallPlan& plan, const void* send, void* recv, OpaqueRed
 }
 
 void Communicator::count(const Counters& c) noexcept {
+  if (probing_) return;
   Totals& totals = process_.totals();
   ++totals.calls;
   totals.counters += c;

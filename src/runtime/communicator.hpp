@@ -93,6 +93,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     return nullptr;
   }
   plan::Problem problem(MPI_Count count, const Reduction& reduction, const codec::Spec& spec) const;
+  /// Before a plan is made: measures, where that is asked for. Collective then.
+  Status tune(const plan::Problem& problem, OpaqueReduce opaque);
   /// Decides about a call and keeps it; of those that share its places, the one not used for longest goes.
   Status make_call(const CallKey& key, const Reduction& reduction, const codec::Spec& spec, CachedCall*& out);
   /// Runs a plan to its end. Holds the lock but while it waits.
@@ -126,7 +128,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Status count_neighbours(transport::Bootstrap& boot);
   Status measure_network();
   Status measure_link(plan::Link& link);
-  Status time_calls(const char* algorithm, std::uint64_t count, int calls, double& seconds);
+  Status time_calls(const plan::Problem& problem, const plan::Settings& settings, OpaqueReduce opaque, int calls, double& seconds);
   std::unique_ptr<Execution> lease(CallPlan& plan);
   static std::size_t set_of(const CallKey& key) noexcept;
 
@@ -154,6 +156,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<std::unique_ptr<Call>> all_calls_;  ///< nonblocking calls, running or to be used again
   std::vector<Call*> idle_calls_;
   bool transport_calls_mpi_ = false;
+  bool probing_ = false;  ///< calls are the library's own, and do not count
   int mpi_starts_ = 0;
   const CallPlan* last_ = nullptr;
   Counters last_counters_;

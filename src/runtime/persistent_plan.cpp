@@ -74,7 +74,12 @@ Status PersistentPlan::set_up(const Status& mine, const PlanHints& own_hints) {
   }
   if (c.size() == 1) return {};
   if (way_ == Way::engine) {
-    plan_ = std::make_unique<plan::Plan>(plan::make_plan(c.problem(arguments_.count, reduction_, *find_codec(arguments_.codec)), settings, c.rank()));
+    const plan::Problem problem = c.problem(arguments_.count, reduction_, *find_codec(arguments_.codec));
+    if (settings.algorithm == nullptr) {
+      WRING_TRY(c.tune(problem, reduction_.opaque));
+      settings.measured = c.settings().measured;
+    }
+    plan_ = std::make_unique<plan::Plan>(plan::make_plan(problem, settings, c.rank()));
     execution_ = std::make_unique<Execution>(*plan_, c.session().channel(), device::host_pool(), c.context());
     if (c.is_rank0() && log_enabled(LogLevel::info)) log(LogLevel::info, "plan for %d ranks over %s: %s", c.size(), c.transport_name(), plan_->describe().c_str());
   }

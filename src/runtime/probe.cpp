@@ -6,6 +6,7 @@
 // slowest rank; rank 0 makes the result everybody's. Communicators of the same shape in one process are alike: only the
 // first is measured.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -14,12 +15,14 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "plan/select.hpp"
 #include "runtime/bootstrap.hpp"
 #include "runtime/communicator.hpp"
 
 namespace wring::runtime {
 namespace {
 
+constexpr int kCandidateCalls = 3;
 constexpr int kSmallCalls = 12, kLargeCalls = 3;  // the first makes connections
 constexpr std::uint64_t kSmallCount = 2;  // 8 bytes
 /// What a rank sends and receives to have its bandwidth measured: 20 ms at 1 Gbit/s.
@@ -49,37 +52,44 @@ double rounded(double value) { return std::exp2(std::round(2 * std::log2(value))
 
 /// Seconds of the fastest of several calls one after another, each as long as its slowest rank took: what else the machine
 /// does is none of a link's properties.
-Status Communicator::time_calls(const char* algorithm, std::uint64_t count, int calls, double& seconds) {
-  plan::Settings settings = settings_;
-  settings.algorithm = algorithm::find(algorithm);
-  const codec::Codec* none = codec::all().front();
-  const plan::Problem problem{.count = count, .dtype = Dtype::f32, .element_bytes = 4, .op = Op::sum, .opaque_id = 0,
-                              .size = size_, .codec = {.codec = none, .params = none->defaults}};
+Status Communicator::time_calls(const plan::Problem& problem, const plan::Settings& settings, OpaqueReduce opaque, int calls,
+                                double& seconds) {
   CallPlan plan{plan::make_plan(problem, settings, rank_), {}};
-  std::vector<float> values(count);
+  std::vector<std::byte> values(problem.bytes());
   std::vector<double> mine, slowest(static_cast<std::size_t>(calls));
   WRING_TRY(process_.meet(own_comm_));
-  for (int i = 0; i < calls; ++i) {
+  probing_ = true;
+  Status status;
+  for (int i = 0; i < calls && status.ok(); ++i) {
     const double begin = now();
-    WRING_TRY(run(plan, values.data(), values.data(), {}));
+    status = run(plan, values.data(), values.data(), opaque);
     mine.push_back(now() - begin);
   }
+  probing_ = false;
+  last_ = nullptr;
+  WRING_TRY(status);
   WRING_TRY(mpi_status(PMPI_Allreduce(mine.data(), slowest.data(), calls, MPI_DOUBLE, MPI_MAX, own_comm_), "MPI_Allreduce"));
   seconds = *std::min_element(slowest.begin(), slowest.end());
   return {};
 }
 
 Status Communicator::measure_link(plan::Link& link) {
+  const codec::Codec* none = codec::all().front();
+  plan::Problem problem{.count = kSmallCount, .dtype = Dtype::f32, .element_bytes = 4, .op = Op::sum, .opaque_id = 0,
+                        .size = size_, .codec = {.codec = none, .params = none->defaults}};
+  plan::Settings settings = settings_;
   double small = 0, large = 0;
-  WRING_TRY(time_calls("recursive_doubling", kSmallCount, kSmallCalls, small));
+  settings.algorithm = algorithm::find("recursive_doubling");
+  WRING_TRY(time_calls(problem, settings, {}, kSmallCalls, small));
   // With ranks beside a power of two a round is added at either end.
   const int log = algorithm::ceil_log2(static_cast<unsigned>(size_));
   const int rounds = (size_ & (size_ - 1)) == 0 ? log : log + 1;
   double round = rounded(small / rounds);
 
   const auto ranks = static_cast<std::uint64_t>(size_);
-  const std::uint64_t count = kBandwidthBytes * ranks / (2 * (ranks - 1)) / sizeof(float);
-  WRING_TRY(time_calls("ring", count, kLargeCalls, large));
+  problem.count = kBandwidthBytes * ranks / (2 * (ranks - 1)) / sizeof(float);
+  settings.algorithm = algorithm::find("ring");
+  WRING_TRY(time_calls(problem, settings, {}, kLargeCalls, large));
   const double wire = std::max(large - 2 * (size_ - 1) * round, large / 2);
   double bandwidth = rounded(static_cast<double>(kBandwidthBytes) / wire);
   if (one_host_) {
@@ -113,6 +123,37 @@ Status Communicator::measure_network() {
     log(LogLevel::info, "measured between %d ranks over %s: latency %.2f us, overhead %.2f us, bandwidth %.3f GB/s", size_,
         transport_->name, link.latency * 1e6, link.overhead * 1e6, link.bandwidth * 1e-9);
   }
+  return {};
+}
+
+/// With WRING_TUNE=measure, before the first call of a size class: times what the model finds promising.
+Status Communicator::tune(const plan::Problem& problem, OpaqueReduce opaque) {
+  const auto known = [&](const std::vector<plan::Rule>& rules) {
+    return std::any_of(rules.begin(), rules.end(), [&](const plan::Rule& r) { return plan::applies(r, problem); });
+  };
+  if (tune_ != Tune::measure || size_ == 1 || settings_.algorithm != nullptr || known(settings_.rules) || known(settings_.table) ||
+      known(settings_.measured)) {
+    return {};
+  }
+  plan::Rule best;
+  double least = 0;
+  for (const plan::Candidate& c : plan::shortlist(problem, settings_)) {
+    plan::Settings settings = settings_;
+    settings.measured = {{.min_bytes = 0, .max_bytes = ~std::uint64_t{0}, .algorithm = c.algorithm, .codec = c.codec,
+                          .segment_bytes = c.segment_bytes, .size = 0, .dtype = {}, .asked = {}}};
+    double seconds = 0;
+    WRING_TRY(time_calls(problem, settings, opaque, kCandidateCalls, seconds));
+    if (best.algorithm != nullptr && seconds >= least) continue;
+    least = seconds;
+    best = settings.measured.front();
+  }
+  const auto low = std::bit_floor(problem.bytes());
+  best.min_bytes = low;
+  best.max_bytes = 2 * low;
+  best.size = problem.size;
+  best.dtype = problem.dtype;
+  best.asked = problem.codec;
+  settings_.measured.push_back(best);
   return {};
 }
 
