@@ -33,7 +33,8 @@ sim_sources = \
   tests/sim/sim.hpp \
   tests/sim/test_allreduce.cpp \
   tests/sim/test_cases_traffic.cpp \
-  tests/sim/test_cases_values.cpp
+  tests/sim/test_cases_values.cpp \
+  tests/sim/test_lanes.cpp
 
 if HAVE_GTEST
 gtest_programs = tests/unit/unit_tests tests/sim/sim_tests
@@ -71,6 +72,7 @@ mpi_programs = \
   tests/mpi/test_requests \
   tests/mpi/test_shm \
   tests/mpi/test_threads \
+  tests/mpi/test_timeout \
   tests/mpi/test_traffic \
   tests/mpi/test_transport \
   tests/mpi/test_values
@@ -112,6 +114,7 @@ mpi_tests = \
   tests/mpi/test_shm_tiny.mpitest \
   tests/mpi/test_threads.mpitest \
   tests/mpi/test_threads_mpi.mpitest \
+  tests/mpi/test_timeout.mpitest \
   tests/mpi/test_traffic.mpitest \
   tests/mpi/test_transport_mailboxes.mpitest \
   tests/mpi/test_transport_mpi.mpitest \

@@ -239,6 +239,7 @@ Status Communicator::make_call(const CallKey& key, const Reduction& reduction, c
   if (reduction.path == Reduction::Path::wring && key.count > 0) {
     WRING_TRY(tune(problem(key.count, reduction, spec), reduction.opaque));
   }
+  Process::Lock lock(process_);  // nonblocking calls may end meanwhile
   CachedCall* set = &calls_[set_of(key) * kWays];
   CachedCall& call = *std::min_element(set, set + kWays, [](const auto& a, const auto& b) { return a.used < b.used; });
   if (last_ != nullptr && last_ == call.plan.get()) last_ = nullptr;
@@ -257,8 +258,14 @@ Status Communicator::make_call(const CallKey& key, const Reduction& reduction, c
   return {};
 }
 
+void Communicator::forget_last() noexcept {
+  Process::Lock lock(process_);
+  last_ = nullptr;
+}
+
 void Communicator::run_empty() noexcept {
   Process::Lock lock(process_);
+  last_ = nullptr;
   session_->start_empty(session_->calls());
 }
 
@@ -317,6 +324,7 @@ void Communicator::begin(const std::shared_ptr<CallPlan>& plan, const void* send
 }
 
 CallInfo Communicator::describe_last() const {
+  Process::Lock lock(process_);
   if (last_ != nullptr) return describe_start(last_->plan, last_counters_, transport_name());
   CallInfo info;
   info.transport = transport_name();

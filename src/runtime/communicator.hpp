@@ -112,7 +112,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Status set_algorithm(const std::string& name);
   /// What the last call did. Put together only when it is asked for: calls just note the plan.
   CallInfo describe_last() const;
-  void forget_last() noexcept { last_ = nullptr; }
+  void forget_last() noexcept;
 
   /// Notes what a start has done.
   void count(const Counters& c) noexcept;

@@ -214,6 +214,7 @@ Status PersistentPlan::begin() {
       }
       break;
   }
+  Process::Lock lock(process_);
   over_ = true;
   ++ended_;
   return {};

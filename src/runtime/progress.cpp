@@ -4,10 +4,11 @@
 
 #include <dlfcn.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 
-#include "base/log.hpp"
+#include "base/config.hpp"
 #include "runtime/communicator.hpp"
 #include "runtime/mpi_extensions.hpp"
 #include "runtime/process.hpp"
@@ -115,9 +116,16 @@ void Progress::remove(Communicator& c) noexcept {
 bool Progress::advance() noexcept {
   bool moved = false;
   const bool mpi = may_call_mpi();
+  const double timeout = config().timeout;
   for (std::size_t i = 0; i < busy_.size();) {
     Communicator* const c = busy_[i].communicator.get();
-    if (mpi || !c->calls_mpi()) moved = c->session().progress() || moved;
+    if (mpi || !c->calls_mpi()) {
+      if (c->session().progress()) {
+        moved = true;
+      } else if (!t_progress_thread) {  // somebody looks after it, who may be waiting
+        c->session().check_time(timeout);
+      }
+    }
     if (i < busy_.size() && busy_[i].communicator.get() == c) ++i;  // else it is not busy any more
   }
   if (!mpi) return moved;
@@ -176,7 +184,10 @@ void Progress::run_thread() noexcept {
     deliver();
     if (sleep_in != nullptr) {
       sleep_in->session().channel().wait(limit, sending);
+      Process::Lock lock(process_);
       process_.retire(std::move(sleep_in));
+    } else if (idle > kThreadSpins) {
+      usleep(kShortSleepMicroseconds);  // all of it needs MPI
     } else if (idle > 0) {
       sched_yield();
     }

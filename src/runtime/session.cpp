@@ -151,7 +151,10 @@ void Session::reap() noexcept {
 void Session::check_time(double seconds) noexcept {
   if (seconds <= 0 || running_count_ == 0) return;
   const double time = now();
-  if (deadline_ == 0 || arrivals_seen_ != arrivals_) {
+  // Time in which nobody looked does not count: what has come meanwhile may have yet to be seen.
+  const bool was_away = time - looked_ > seconds / 4;
+  looked_ = time;
+  if (deadline_ == 0 || arrivals_seen_ != arrivals_ || was_away) {
     arrivals_seen_ = arrivals_;
     deadline_ = time + seconds;
     return;

@@ -73,7 +73,8 @@ class Session final : public transport::Sink {
   /// Ends a running start with an error, here and on all ranks.
   void fail_all(Execution& execution, Status why) noexcept;
 
-  /// Ends what runs with an error if nothing has come in for so many seconds; 0: never.
+  /// Ends what runs with an error if nothing has come in for so many seconds; 0: never. To be called often
+  /// while somebody waits.
   void check_time(double seconds) noexcept;
 
   /// Notices that are still on their way.
@@ -139,6 +140,7 @@ class Session final : public transport::Sink {
   std::uint64_t arrivals_ = 0, dropped_ = 0;
   std::uint64_t arrivals_seen_ = 0;  ///< when deadline_ was set
   double deadline_ = 0;              ///< 0: not set
+  double looked_ = 0;                ///< at the clock, for deadline_
   std::vector<EarlyFrame> future_;
   std::vector<EarlyNotice> future_notices_;
 

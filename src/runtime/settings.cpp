@@ -121,6 +121,7 @@ Status Communicator::set_algorithm(const std::string& name) {
     a = algorithm::find(name);
     if (a == nullptr) return fail(Code::invalid_arg, static_cast<int>(Arg::other), "unknown algorithm \"%s\"", name.c_str());
   }
+  Process::Lock lock(process_);
   settings_.algorithm = a;
   for (CachedCall& c : calls_) c = {};
   last_ = nullptr;
