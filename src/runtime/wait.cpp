@@ -48,6 +48,7 @@ void Communicator::wait(const bool& over, std::uint64_t bytes) noexcept {
   Progress& others = process_.progress();
   int idle = 0;
   Process::Lock lock(process_);
+  const Process::Waiting waiting(process_);
   while (!over) {
     bool moved = session_->progress();
     if (others.busy()) moved = others.advance() || moved;
@@ -59,7 +60,7 @@ void Communicator::wait(const bool& over, std::uint64_t bytes) noexcept {
     if (over) break;
     if (++idle < spins) {
       lock.yield();
-      if (oversubscribed_) {
+      if (oversubscribed_ || process_.waiting() > 1) {  // another thread may have what this one waits for
         sched_yield();
       } else {
         relax();
