@@ -69,6 +69,7 @@ mpi_programs = \
   tests/mpi/test_plan_errors \
   tests/mpi/test_plan_lifetime \
   tests/mpi/test_plans \
+  tests/mpi/test_progress \
   tests/mpi/test_requests \
   tests/mpi/test_shm \
   tests/mpi/test_threads \
@@ -99,6 +100,8 @@ mpi_tests = \
   tests/mpi/test_plans.mpitest \
   tests/mpi/test_plans_mpi.mpitest \
   tests/mpi/test_plans_thread.mpitest \
+  tests/mpi/test_progress.mpitest \
+  tests/mpi/test_progress_thread.mpitest \
   tests/mpi/test_requests.mpitest \
   tests/mpi/test_requests_funneled.mpitest \
   tests/mpi/test_requests_mpi.mpitest \
@@ -114,6 +117,7 @@ mpi_tests = \
   tests/mpi/test_shm_tiny.mpitest \
   tests/mpi/test_threads.mpitest \
   tests/mpi/test_threads_mpi.mpitest \
+  tests/mpi/test_threads_progress.mpitest \
   tests/mpi/test_timeout.mpitest \
   tests/mpi/test_traffic.mpitest \
   tests/mpi/test_transport_mailboxes.mpitest \

@@ -41,6 +41,9 @@ class PersistentPlan final : public Completion {
   std::string describe() const;
   PlanStats stats() const noexcept;
   CallInfo last_start() const;
+  void set_next_start(std::uint32_t start) noexcept {
+    if (lane_ != nullptr) lane_->next_start = start;
+  }
 
   void completed(Status status) noexcept override;
 

@@ -97,7 +97,19 @@ Status plan_stats(PlanHandle handle, PlanStats& out) {
 
 CallInfo last_start(PlanHandle handle) {
   std::shared_ptr<PersistentPlan> plan;
-  return find(handle, plan).ok() ? plan->last_start() : CallInfo{};
+  if (find(handle, plan).is_error()) return {};
+  Status status;
+  Process::Lock lock(*Process::get(status));
+  return plan->last_start();
+}
+
+Status set_next_plan_start(PlanHandle handle, std::uint32_t start) {
+  std::shared_ptr<PersistentPlan> plan;
+  WRING_TRY(find(handle, plan));
+  Status status;
+  Process::Lock lock(*Process::get(status));
+  plan->set_next_start(start);
+  return {};
 }
 
 }  // namespace wring::runtime

@@ -87,6 +87,19 @@ class Process {
     if (!threaded_) threaded_ = true;  // only while there is one thread
   }
 
+  /// Counts the threads that wait. Made and ended under the lock.
+  class Waiting {
+   public:
+    explicit Waiting(Process& p) noexcept : process_(p) { ++p.waiting_; }
+    ~Waiting() { --process_.waiting_; }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    Process& process_;
+  };
+  int waiting() const noexcept { return waiting_; }
+
   /// Attribute key of communicators; its delete callback destroys the Communicator.
   int keyval() const noexcept { return keyval_; }
   MPI_Datatype float16() const noexcept { return float16_; }
@@ -130,7 +143,7 @@ class Process {
   MPI_Op avg_ = MPI_OP_NULL;
   static constinit inline thread_local bool t_in_engine [[gnu::tls_model("initial-exec")]] = false;
   bool threaded_ = false, multiple_ = false, wants_thread_ = false;
-  int world_rank_ = 0;
+  int world_rank_ = 0, waiting_ = 0;
   std::mutex mutex_;
   Progress progress_;
   std::vector<std::shared_ptr<Communicator>> communicators_;

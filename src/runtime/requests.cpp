@@ -142,9 +142,10 @@ int Progress::wait_requests(int count, void** states, double, MPI_Status*) noexc
     const auto* ticket = static_cast<const Ticket*>(states[i]);
     while (!ticket->delivered.load(std::memory_order_acquire)) {
       if (process->progress().poll() > 0) continue;
-      // MPI must go on as well: what a peer waits for may be a message of the program's own.
+      // MPI must go on as well: what a peer waits for may be a message of the program's own. (A probe of
+      // MPI_COMM_SELF does not reach MPICH's network.)
       int flag = 0;
-      MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+      PMPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
       sched_yield();
     }
   }

@@ -99,5 +99,7 @@ CallInfo last_start(PlanHandle plan);
 Status set_algorithm(MPI_Comm comm, const std::string& name);
 /// Pretends that `start` calls have been made on comm. Collective.
 Status set_next_start(MPI_Comm comm, std::uint32_t start);
+/// The same for a plan, which must be inactive.
+Status set_next_plan_start(PlanHandle plan, std::uint32_t start);
 
 }  // namespace wring::runtime

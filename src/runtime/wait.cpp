@@ -57,6 +57,7 @@ void Communicator::wait(const bool& over, std::uint64_t bytes) noexcept {
   int idle = 0;
   double idle_since = 0;  // only while a trace is kept
   Process::Lock lock(process_);
+  const Process::Waiting waiting(process_);
   while (!over) {
     bool moved = session_->progress();
     const bool elsewhere = others.busy_beside(*this);
@@ -74,7 +75,7 @@ void Communicator::wait(const bool& over, std::uint64_t bytes) noexcept {
     if (trace::enabled() && idle_since == 0) idle_since = now();
     if (idle++ < patience.polls + patience.yields) {
       lock.yield();
-      if (idle > patience.polls) {
+      if (idle > patience.polls || process_.waiting() > 1) {  // another thread may have what this one waits for
         sched_yield();
       } else if (idle > kPollsAtOnce) {
         relax();

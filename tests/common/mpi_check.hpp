@@ -35,11 +35,14 @@ class Cases {
   int size() const { return size_; }
   /// More ranks than processors: whatever waits is slow, most of all with MPICH.
   bool oversubscribed() const { return size_ > sysconf(_SC_NPROCESSORS_ONLN); }
-  /// A number of repetitions: `full`, or `few` where ranks share processors. WRING_TEST_FULL=1:
-  /// `full`.
-  int repetitions(int full, int few) const {
+  /// WRING_TEST_FULL=1: as often as it takes, however long.
+  static bool full() {
     const char* text = std::getenv("WRING_TEST_FULL");
-    return oversubscribed() && !(text != nullptr && *text == '1') ? few : full;
+    return text != nullptr && *text == '1';
+  }
+  /// A number of repetitions: `full`, or `few` where ranks share processors, unless full().
+  int repetitions(int full_number, int few) const {
+    return oversubscribed() && !full() ? few : full_number;
   }
 
   /// Runs one case. Collective over MPI_COMM_WORLD.

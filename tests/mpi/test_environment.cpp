@@ -13,6 +13,7 @@
 
 #include "../common/capture.hpp"
 #include "../common/mpi_check.hpp"
+#include "../common/plan_check.hpp"
 #include "runtime/runtime.hpp"
 
 namespace {
@@ -174,9 +175,49 @@ void one_line_per_plan() {
   }
 }
 
+/// Plans of the five sizes, each started; what they say about themselves.
+std::vector<std::string> five_persistent_plans() {
+  std::vector<std::string> texts;
+  const int counts[] = {1, 1000, 10000, 100000, 500000};
+  for (int n : counts) {
+    wring::test::SumPlan sum(n, n < 5000 ? MPIX_CODEC_NONE : MPIX_CODEC_BF16);
+    texts.push_back(wring::test::description_of(sum.plan));
+    for (int turn = 0; turn < 3; ++turn) {
+      sum.fill(1);
+      CHECK_SUCCESS(MPIX_Plan_start(sum.plan));
+      CHECK_SUCCESS(MPIX_Plan_wait(sum.plan));
+      sum.check("plan");
+    }
+  }
+  return texts;
+}
+
+/// The line says what the plan says.
+void one_line_per_persistent_plan() {
+  Capture capture;
+  const auto texts = five_persistent_plans();
+  const std::string text = capture.end();
+  const auto lines = Capture::lines_with(text, "wring");
+  CHECK(lines.size() == (g_rank == 0 ? texts.size() : 0), "%zu lines: %s", lines.size(), text.c_str());
+  if (g_rank != 0 || lines.size() != texts.size()) return;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto end = texts[i].rfind(", over ");
+    CHECK(end != std::string::npos, "%s", texts[i].c_str());
+    const std::string how = texts[i].substr(0, end), transport = texts[i].substr(end + 7);
+    CHECK(lines[i].find(how) != std::string::npos && lines[i].find("over " + transport) != std::string::npos,
+          "\"%s\" is not in: %s", texts[i].c_str(), lines[i].c_str());
+  }
+}
+
 void silent_by_default() {
   Capture capture;
   five_plans();
+  five_persistent_plans();
+  float x = 1, y = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  CHECK_SUCCESS(MPIX_Iallreduce_compressed(&x, &y, 1, MPI_FLOAT, MPI_SUM, MPIX_CODEC_NONE,
+                                           MPI_COMM_WORLD, &request));
+  CHECK_SUCCESS(MPI_Wait(&request, MPI_STATUS_IGNORE));
   MPIX_Codec codec = MPIX_CODEC_NULL;
   CHECK_SUCCESS(MPIX_Codec_create("int8", &codec));
   CHECK_SUCCESS(MPIX_Codec_free(&codec));
@@ -196,7 +237,10 @@ int main(int argc, char** argv) {
   g_size = cases.size();
   if (mode == "algorithm") cases.run("A36 AlgorithmOfRankZero", one_algorithm);
   if (mode == "rules") cases.run("A36 RulesOfRankZero", one_table_of_rules);
-  if (mode == "info") cases.run("A47 OneLinePerPlan", one_line_per_plan);
+  if (mode == "info") {
+    cases.run("A47 OneLinePerPlan", one_line_per_plan);
+    cases.run("A47 OneLinePerPersistentPlan", one_line_per_persistent_plan);
+  }
   if (mode == "silent") cases.run("A47 SilentByDefault", silent_by_default);
   return cases.finish();
 }

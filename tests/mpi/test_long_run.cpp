@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // test_long_run.cpp - what only shows after many calls: leaks, worn-out numbers, mixed-up traffic
-// (user cases A25, A26, A38). Communicators that the library makes are counted by the wrappers
+// (user cases A25, A26, A38, A46). Communicators that the library makes are counted by the wrappers
 // below.
 #include <mpi.h>
 #include <wring.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <random>
 #include <string>
@@ -123,6 +124,68 @@ void many_communicators() {
         of_mpi);
 }
 
+/// The library's name for a plan.
+wring::runtime::PlanHandle handle_of(MPIX_Plan plan) {
+  return reinterpret_cast<wring::runtime::PlanHandle>(plan);
+}
+
+void one_element_calls() {
+  const int calls = g_cases->full() ? 1000000 : g_cases->repetitions(20000, 2000);
+  for (int i = 0; i < calls; ++i) {
+    double mine = g_rank + i, sum = -1;
+    const int code = MPIX_Allreduce_compressed(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPIX_CODEC_NONE,
+                                               MPI_COMM_WORLD);
+    if (code != MPI_SUCCESS || sum != g_size * (g_size - 1) / 2 + static_cast<double>(i) * g_size) {
+      CHECK(false, "call %d: %s, %g", i, wring::test::error_text(code), sum);
+      return;
+    }
+  }
+}
+
+/// More ranks than processors: that it ends is all that is asked for here.
+void more_ranks_than_processors() {
+  const bool few = !g_cases->full();
+  for (int i = 0; i < (few ? 500 : 10000); ++i) small_call(MPI_COMM_WORLD, i);
+  std::vector<float> in(1 << 20, 1), out(1 << 20);
+  MPIX_Plan plan = MPIX_PLAN_NULL;
+  CHECK_SUCCESS(MPIX_Allreduce_compressed_init(in.data(), out.data(), 1 << 20, MPI_FLOAT, MPI_SUM,
+                                               MPIX_CODEC_BF16, MPI_COMM_WORLD, MPI_INFO_NULL,
+                                               &plan));
+  for (int i = 0; i < (few ? 3 : 50); ++i) {
+    CHECK_SUCCESS(MPIX_Allreduce_compressed(in.data(), out.data(), 1 << 20, MPI_FLOAT, MPI_SUM,
+                                            MPIX_CODEC_NONE, MPI_COMM_WORLD));
+    CHECK_SUCCESS(MPIX_Plan_start(plan));
+    CHECK_SUCCESS(MPIX_Plan_wait(plan));
+    CHECK(out[12345] == static_cast<float>(g_size), "%g", static_cast<double>(out[12345]));
+  }
+  CHECK_SUCCESS(MPIX_Plan_free(&plan));
+}
+
+void worn_out_numbers_of_plans() {
+  const int counts[] = {5, 60000, 0, 3000};
+  for (std::uint32_t start : {0xfffffffdu, 0x7ffffffdu}) {
+    for (int n : counts) {
+      std::vector<float> in(static_cast<std::size_t>(n)), out(in.size());
+      MPIX_Plan plan = MPIX_PLAN_NULL;
+      CHECK_SUCCESS(MPIX_Allreduce_compressed_init(in.data(), out.data(), n, MPI_FLOAT, MPI_SUM,
+                                                   MPIX_CODEC_BF16, MPI_COMM_WORLD, MPI_INFO_NULL,
+                                                   &plan));
+      CHECK(wring::runtime::set_next_plan_start(handle_of(plan), start).ok(), "%u", start);
+      PMPI_Barrier(MPI_COMM_WORLD);
+      for (int i = 0; i < 10; ++i) {
+        for (float& x : in) x = static_cast<float>((g_rank + 1) * (i + 1));
+        CHECK_SUCCESS(MPIX_Plan_start(plan));
+        small_call(MPI_COMM_WORLD, i);
+        CHECK_SUCCESS(MPIX_Plan_wait(plan));
+        std::size_t wrong = 0;
+        for (float x : out) wrong += std::abs(x - (i + 1) * g_size * (g_size + 1) / 2.0f) > 0.01f * x;
+        CHECK(wrong == 0, "start %d from %u: %zu of %d elements", i, start, wrong, n);
+      }
+      CHECK_SUCCESS(MPIX_Plan_free(&plan));
+    }
+  }
+}
+
 void worn_out_numbers() {
   void* value = nullptr;
   int found = 0;
@@ -174,10 +237,28 @@ void random_call(std::mt19937_64& random, const std::vector<T>& in, std::vector<
       std::exp2(static_cast<double>(random() % 22) + static_cast<double>(random() % 1000) / 1000);
   const auto n = std::max<std::size_t>(1, static_cast<std::size_t>(bytes) / sizeof(T));
   const MPIX_Codec codec = codecs[random() % 5];
-  CHECK_SUCCESS(MPIX_Allreduce_compressed(in.data(), out.data(), static_cast<int>(n), type, MPI_SUM,
-                                          codec, MPI_COMM_WORLD));
+  const auto count = static_cast<int>(n);
+  wring::runtime::CallInfo info;
+  if (const auto form = random() % 4; form < 2) {
+    CHECK_SUCCESS(MPIX_Allreduce_compressed(in.data(), out.data(), count, type, MPI_SUM, codec,
+                                            MPI_COMM_WORLD));
+    info = wring::runtime::last_call(MPI_COMM_WORLD);
+  } else if (form == 2) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    CHECK_SUCCESS(MPIX_Iallreduce_compressed(in.data(), out.data(), count, type, MPI_SUM, codec,
+                                             MPI_COMM_WORLD, &request));
+    CHECK_SUCCESS(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    info = wring::runtime::last_call(MPI_COMM_WORLD);
+  } else {
+    MPIX_Plan plan = MPIX_PLAN_NULL;
+    CHECK_SUCCESS(MPIX_Allreduce_compressed_init(in.data(), out.data(), count, type, MPI_SUM, codec,
+                                                 MPI_COMM_WORLD, MPI_INFO_NULL, &plan));
+    CHECK_SUCCESS(MPIX_Plan_start(plan));
+    CHECK_SUCCESS(MPIX_Plan_wait(plan));
+    info = wring::runtime::last_start(handle_of(plan));
+    CHECK_SUCCESS(MPIX_Plan_free(&plan));
+  }
   // The input has a period of 7, and every codec block its largest magnitude.
-  const auto info = wring::runtime::last_call(MPI_COMM_WORLD);
   CHECK(info.compressed && info.problem.count == n, "call %d", i);
   if (!info.compressed) return;
   const double total = g_size * (g_size + 1) / 2;
@@ -205,9 +286,9 @@ void ever_changing_calls() {
     in64[i] = (g_rank + 1) * (1 + static_cast<int>(i % 7));
   std::mt19937_64 random(38);  // the same on all ranks
   const char* algorithms[] = {"auto", "recursive_doubling", "tree", "ring", "rabenseifner", "direct"};
-  const int calls = g_cases->repetitions(20000, 150);
+  const int calls = g_cases->full() ? 20000 : g_cases->repetitions(3000, 150);
   for (int i = 0; i < calls; ++i) {
-    const char* algorithm = algorithms[random() % 5];
+    const char* algorithm = algorithms[random() % std::size(algorithms)];
     CHECK(wring::runtime::set_algorithm(MPI_COMM_WORLD, algorithm).ok(), "%s", algorithm);
     if (random() % 2) {
       random_call(random, in32, out32, MPI_FLOAT, i);
@@ -229,7 +310,10 @@ int main(int argc, char** argv) {
   g_size = cases.size();
   cases.run("A25 ManyCalls", many_calls, 120);
   cases.run("A25 ManyCommunicators", many_communicators, 120);
+  cases.run("A25 OneElementCalls", one_element_calls, 240);
   cases.run("A26 WornOutNumbers", worn_out_numbers);
+  cases.run("A26 WornOutNumbersOfPlans", worn_out_numbers_of_plans);
   cases.run("A38 EverChangingCalls", ever_changing_calls, 240);
+  cases.run("A46 MoreRanksThanProcessors", more_ranks_than_processors, 120);
   return cases.finish();
 }

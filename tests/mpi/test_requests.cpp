@@ -203,8 +203,7 @@ void mixed_ways() {
 
 /// Many rounds of little work.
 void many_rounds() {
-  const char* full = std::getenv("WRING_TEST_FULL");
-  const int rounds = full != nullptr && *full == '1' ? 100000 / 3 : g_cases->repetitions(1000, 200);
+  const int rounds = g_cases->full() ? 100000 / 3 : g_cases->repetitions(1000, 200);
   std::mt19937_64 random(5);
   std::vector<MPI_Request> all(4);
   float in = static_cast<float>(g_rank), out = -1;

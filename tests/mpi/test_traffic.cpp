@@ -190,6 +190,44 @@ void no_allocation_in_turn() {
   CHECK(least == 0, "%ld allocations in 40 calls that were all made before", least);
 }
 
+/// Starts of plans, and nonblocking calls that overlap, after the first few. What MPI allocates for a
+/// request is not counted.
+void no_allocation_without_waiting() {
+  CHECK(wring::runtime::set_algorithm(MPI_COMM_WORLD, "auto").ok(), "auto");
+  constexpr int kPlans = 6;
+  std::vector<std::vector<float>> in(kPlans, std::vector<float>(60000, 1)), out = in;
+  MPIX_Plan plans[kPlans];
+  const int counts[kPlans] = {1, 0, 500, 5000, 60000, 30000};
+  for (std::size_t k = 0; k < kPlans; ++k)
+    CHECK_SUCCESS(MPIX_Allreduce_compressed_init(in[k].data(), out[k].data(), counts[k], MPI_FLOAT,
+                                                 MPI_SUM, kCodecs[k % 5].codec, MPI_COMM_WORLD,
+                                                 MPI_INFO_NULL, &plans[k]));
+  const auto round = [&] {
+    int failed = MPIX_Plan_startall(kPlans, plans);
+    MPI_Request requests[5];
+    for (std::size_t k = 0; k < 4; ++k)
+      failed += MPIX_Iallreduce_compressed(in[k].data(), out[k].data() + 30000, 1 + 7000 * (static_cast<int>(k) / 2),
+                                           MPI_FLOAT, MPI_SUM, kCodecs[k % 3].codec, MPI_COMM_WORLD, &requests[k]);
+    failed += MPIX_Plan_request(plans[4], &requests[4]);
+    failed += MPI_Waitall(5, requests, MPI_STATUSES_IGNORE);
+    return failed + MPIX_Plan_waitall(kPlans, plans);
+  };
+  for (int i = 0; i < 10; ++i) CHECK(round() == 0, "round %d", i);
+  long least = 1 << 30;
+  for (int turn = 0; turn < 40 && least > 0; ++turn) {
+    const long begin = g_allocations;
+    int failed = 0;
+    for (int i = 0; i < 4; ++i) failed += round();
+    const long made = g_allocations - begin;
+    CHECK(failed == 0, "turn %d", turn);
+    long worst = 0;
+    MPI_Allreduce(&made, &worst, 1, MPI_LONG, MPI_MAX, MPI_COMM_WORLD);
+    least = std::min(least, worst);
+  }
+  CHECK(least == 0, "%ld allocations in 4 rounds", least);
+  for (MPIX_Plan& plan : plans) CHECK_SUCCESS(MPIX_Plan_free(&plan));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -202,5 +240,6 @@ int main(int argc, char** argv) {
   cases.run("A48 SmallMessagesGoRaw", small_messages_go_raw);
   cases.run("Allocation NoneInARepeatedCall", no_allocation);
   cases.run("Allocation NoneInCallsByTurns", no_allocation_in_turn);
+  cases.run("Allocation NoneInStartsAndNonblockingCalls", no_allocation_without_waiting);
   return cases.finish();
 }
