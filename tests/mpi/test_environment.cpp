@@ -159,7 +159,7 @@ void one_line_per_plan() {
   Capture capture;
   const auto infos = five_plans();
   const std::string text = capture.end();
-  const auto lines = Capture::lines_with(text, "wring");
+  const auto lines = Capture::lines_with(text, "plan for");
   CHECK(lines.size() == (g_rank == 0 ? infos.size() : 0), "%zu lines: %s", lines.size(),
         text.c_str());
   if (g_rank != 0 || lines.size() != infos.size()) return;
@@ -197,7 +197,7 @@ void one_line_per_persistent_plan() {
   Capture capture;
   const auto texts = five_persistent_plans();
   const std::string text = capture.end();
-  const auto lines = Capture::lines_with(text, "wring");
+  const auto lines = Capture::lines_with(text, "plan for");
   CHECK(lines.size() == (g_rank == 0 ? texts.size() : 0), "%zu lines: %s", lines.size(), text.c_str());
   if (g_rank != 0 || lines.size() != texts.size()) return;
   for (std::size_t i = 0; i < lines.size(); ++i) {
