@@ -18,7 +18,7 @@ ErrorBound::ErrorBound(const Problem& problem, const Choice& choice)
   least_ = wide ? 0x1p-1074 : 0x1p-149;
   const double sums = std::expm1((p + 1) * std::log1p(unit_));
   double lossy = 0, absolute = 0;
-  if (choice.codec.lossy()) {
+  if (p > 1 && choice.codec.lossy()) {
     const codec::ErrorModel model = choice.codec.codec->error_model(choice.codec.params, real_of(problem.dtype));
     const int hops = choice.algorithm->lossy_hops(p);
     lossy = std::expm1(hops * std::log1p(model.relative));

@@ -109,6 +109,10 @@ struct Choice {
 /// Deterministic: equal arguments give equal choices on every rank.
 Choice choose(const Problem& problem, const Settings& settings);
 
+/// Candidates with the codec asked for that the model does not find much slower than the fastest, the fastest
+/// first, as rules for everything: what is worth being timed.
+std::vector<Rule> shortlist(const Problem& problem, const Settings& settings);
+
 /// Everything that is decided about a problem on one rank. Immutable.
 struct Plan {
   Problem problem;

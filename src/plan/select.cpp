@@ -161,7 +161,7 @@ bool applies(const Rule& rule, const Problem& problem) noexcept {
          (rule.asked.codec == nullptr || rule.asked == problem.codec);
 }
 
-std::vector<Candidate> shortlist(const Problem& problem, const Settings& settings) {
+std::vector<Rule> shortlist(const Problem& problem, const Settings& settings) {
   constexpr std::size_t kMost = 6;
   constexpr double kWithin = 3;
   CostModel model(problem, settings);
@@ -169,10 +169,14 @@ std::vector<Candidate> shortlist(const Problem& problem, const Settings& setting
   const bool small = problem.bytes() < kLatencyBytes;
   std::vector<Priced> all = candidates(problem, settings, asked.lossy() && small ? none() : asked, model);
   std::stable_sort(all.begin(), all.end(), [](const Priced& a, const Priced& b) { return a.cost.seconds < b.cost.seconds; });
-  std::vector<Candidate> out;
+  std::vector<Rule> out;
   for (const Priced& p : all) {
     if (out.size() == kMost || p.cost.seconds > kWithin * all.front().cost.seconds) break;
-    out.push_back(p.candidate);
+    Rule& rule = out.emplace_back();
+    rule.max_bytes = ~std::uint64_t{0};
+    rule.algorithm = p.candidate.algorithm;
+    rule.codec = p.candidate.codec;
+    rule.segment_bytes = p.candidate.segment_bytes;
   }
   return out;
 }

@@ -2,8 +2,6 @@
 // select.hpp - the choice, with a cost model that is kept between choices.
 #pragma once
 
-#include <vector>
-
 #include "plan/cost.hpp"
 
 namespace wring::plan {
@@ -11,9 +9,5 @@ namespace wring::plan {
 /// choose(problem, settings), with costs from a model of that problem at any count and of those
 /// settings.
 Choice choose(const Problem& problem, const Settings& settings, CostModel& model);
-
-/// Candidates with the codec asked for that the model does not find much slower than the fastest, the fastest
-/// first: what is worth being timed.
-std::vector<Candidate> shortlist(const Problem& problem, const Settings& settings);
 
 }  // namespace wring::plan

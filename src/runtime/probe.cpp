@@ -15,7 +15,6 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "plan/select.hpp"
 #include "runtime/bootstrap.hpp"
 #include "runtime/communicator.hpp"
 
@@ -137,15 +136,14 @@ Status Communicator::tune(const plan::Problem& problem, OpaqueReduce opaque) {
   }
   plan::Rule best;
   double least = 0;
-  for (const plan::Candidate& c : plan::shortlist(problem, settings_)) {
+  for (const plan::Rule& candidate : plan::shortlist(problem, settings_)) {
     plan::Settings settings = settings_;
-    settings.measured = {{.min_bytes = 0, .max_bytes = ~std::uint64_t{0}, .algorithm = c.algorithm, .codec = c.codec,
-                          .segment_bytes = c.segment_bytes, .size = 0, .dtype = {}, .asked = {}}};
+    settings.measured = {candidate};
     double seconds = 0;
     WRING_TRY(time_calls(problem, settings, opaque, kCandidateCalls, seconds));
     if (best.algorithm != nullptr && seconds >= least) continue;
     least = seconds;
-    best = settings.measured.front();
+    best = candidate;
   }
   const auto low = std::bit_floor(problem.bytes());
   best.min_bytes = low;
