@@ -60,6 +60,18 @@ class World {
     }
   }
 
+  /// Notices that are still on their way arrive, as in MPI_Finalize.
+  ~World() {
+    for (int round = 0; round < 1000; ++round) {
+      bool telling = false;
+      for (const auto& session : sessions_) telling = telling || session->telling();
+      if (!telling) break;
+      for (const auto& session : sessions_) (void)session->progress();
+    }
+  }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
   /// Runs one call on all ranks to its end. When nothing moves any more although ranks still wait, they
   /// get the error that a time-out gives.
   std::vector<Outcome> run(const std::vector<Call>& calls) {
