@@ -83,8 +83,10 @@ mpi_tests = \
   tests/mpi/test_communicators_mpi.mpitest \
   tests/mpi/test_environment_algorithm.mpitest \
   tests/mpi/test_environment_info.mpitest \
+  tests/mpi/test_environment_measure.mpitest \
   tests/mpi/test_environment_rules.mpitest \
   tests/mpi/test_environment_silent.mpitest \
+  tests/mpi/test_environment_tune.mpitest \
   tests/mpi/test_lifetime.mpitest \
   tests/mpi/test_long_run.mpitest \
   tests/mpi/test_long_run_mpi.mpitest \

@@ -103,7 +103,10 @@ Status Communicator::agree_on_settings() {
 
   const std::string algorithm = block.algorithm;
   settings_.algorithm = algorithm == "auto" ? nullptr : algorithm::find(algorithm);
-  static std::once_flag once_algorithm, once_rules;
+  static std::once_flag once_algorithm, once_rules, once_tune;
+  if (const std::string& tune = config().tune; rank_ == 0 && tune_ == Tune::link && tune != "link") {
+    std::call_once(once_tune, [&] { log(LogLevel::warn, "WRING_TUNE=\"%s\" is none of link, model and measure, using link", tune.c_str()); });
+  }
   if (rank_ == 0 && algorithm != "auto" && settings_.algorithm == nullptr) {
     std::call_once(once_algorithm, [&] {
       log(LogLevel::warn, "WRING_ALGORITHM=\"%s\" is not an algorithm, using auto", block.algorithm);

@@ -40,9 +40,12 @@ void set_otherwise(const char* name, const char* value) {
 
 void set_environment(const std::string& mode, int rank) {
   for (const char* name :
-       {"WRING_ALGORITHM", "WRING_TUNE_RULES", "WRING_SEGMENT", "WRING_CHECKSUM", "WRING_LOG"})
+       {"WRING_ALGORITHM", "WRING_TUNE_RULES", "WRING_SEGMENT", "WRING_CHECKSUM", "WRING_TUNE",
+        "WRING_LOG"})
     unsetenv(name);
   if (mode == "info") set("WRING_LOG", "info");
+  if (mode == "tune") set("WRING_TUNE", "guess");
+  if (mode == "measure") set("WRING_TUNE", "measure");
   if (mode == "algorithm") {
     set("WRING_ALGORITHM", "tree");
     if (rank == 1) set_otherwise("WRING_ALGORITHM", "direct");
@@ -141,6 +144,35 @@ void one_table_of_rules() {
   expect_warning(capture.end());
 }
 
+/// Rank 0 says that it does not understand, once for all communicators.
+void unknown_tune() {
+  Capture capture;
+  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+  for (MPI_Comm comm : {MPI_COMM_WORLD, copy}) CHECK(reduce(comm, 5000, MPIX_CODEC_BF16).compressed, "5000 elements");
+  MPI_Comm_free(&copy);
+  const std::string text = capture.end();
+  const auto warnings = Capture::lines_with(text, "warning");
+  CHECK(warnings.size() == (g_rank == 0 ? 1 : 0), "%zu warnings: %s", warnings.size(), text.c_str());
+  if (!warnings.empty()) {
+    CHECK(warnings[0].find("WRING_TUNE=\"guess\"") != std::string::npos, "%s", warnings[0].c_str());
+  }
+}
+
+/// What was timed is taken, for calls of every size of the class and for plans, and on all ranks alike.
+void measured_choices() {
+  for (int n : {10, 5000, 100000}) {
+    const auto info = reduce(MPI_COMM_WORLD, n, MPIX_CODEC_BF16);
+    CHECK(std::string(info.choice.reason).find("measured") == 0, "%d elements: %s", n, info.choice.reason);
+    const std::string name = info.choice.algorithm->name;
+    CHECK(wring::test::same_everywhere(name.c_str(), name.size()), "%d elements: %s", n, name.c_str());
+    CHECK(reduce(MPI_COMM_WORLD, n + 1, MPIX_CODEC_BF16).choice.algorithm == info.choice.algorithm, "%d elements", n);
+    wring::test::SumPlan sum(n, MPIX_CODEC_BF16);
+    const std::string text = wring::test::description_of(sum.plan);
+    CHECK(text.find(name) == 0 && text.find("measured") != std::string::npos, "%s, not %s", text.c_str(), name.c_str());
+  }
+}
+
 /// Calls of five kinds, each several times.
 std::vector<wring::runtime::CallInfo> five_plans() {
   std::vector<wring::runtime::CallInfo> infos;
@@ -237,6 +269,8 @@ int main(int argc, char** argv) {
   g_size = cases.size();
   if (mode == "algorithm") cases.run("A36 AlgorithmOfRankZero", one_algorithm);
   if (mode == "rules") cases.run("A36 RulesOfRankZero", one_table_of_rules);
+  if (mode == "tune") cases.run("UnknownTune", unknown_tune);
+  if (mode == "measure") cases.run("MeasuredChoices", measured_choices);
   if (mode == "info") {
     cases.run("A47 OneLinePerPlan", one_line_per_plan);
     cases.run("A47 OneLinePerPersistentPlan", one_line_per_persistent_plan);
