@@ -5,6 +5,7 @@
 unit_sources = \
   tests/unit/codec_inputs.hpp \
   tests/unit/kernel_inputs.hpp \
+  tests/unit/plan_problems.hpp \
   tests/unit/test_cases_half.cpp \
   tests/unit/test_cases_plan.cpp \
   tests/unit/test_codec_golden.cpp \
@@ -66,6 +67,7 @@ mpi_programs = \
   tests/mpi/test_lifetime \
   tests/mpi/test_long_run \
   tests/mpi/test_mismatch \
+  tests/mpi/test_operators \
   tests/mpi/test_plan_errors \
   tests/mpi/test_plan_lifetime \
   tests/mpi/test_plans \
@@ -93,6 +95,8 @@ mpi_tests = \
   tests/mpi/test_mismatch.mpitest \
   tests/mpi/test_mismatch_finalize.mpitest \
   tests/mpi/test_mismatch_mpi.mpitest \
+  tests/mpi/test_operators.mpitest \
+  tests/mpi/test_operators_mpi.mpitest \
   tests/mpi/test_plan_errors.mpitest \
   tests/mpi/test_plan_errors_mpi.mpitest \
   tests/mpi/test_plan_lifetime.mpitest \
@@ -134,6 +138,7 @@ tests_mpi_test_long_run_LDADD = $(core_ldadd)
 tests_mpi_test_threads_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_mpi_test_traffic_LDADD = $(core_ldadd)
 tests_mpi_test_transport_LDADD = $(core_ldadd)
+tests_mpi_test_operators_LDADD = $(core_ldadd)
 tests_mpi_test_values_LDADD = $(core_ldadd)
 if HAVE_VERSION_SCRIPT
 # The linker is GNU's or like it: allocations of the library are counted.

@@ -8,15 +8,10 @@
 
 #include "codec/frame.hpp"
 #include "plan/plan.hpp"
+#include "plan_problems.hpp"
 
 namespace wring::plan {
 namespace {
-
-codec::Spec spec_of(const char* text) {
-  codec::Spec spec;
-  EXPECT_TRUE(codec::parse(text, spec).ok()) << text;
-  return spec;
-}
 
 Problem problem_of(int size, std::uint64_t bytes, Dtype dtype, const char* codec) {
   const auto each = static_cast<std::uint32_t>(dtype == Dtype::opaque ? 1 : size_of(dtype));

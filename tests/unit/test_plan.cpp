@@ -7,20 +7,10 @@
 #include <string>
 
 #include "plan/plan.hpp"
+#include "plan_problems.hpp"
 
 namespace wring::plan {
 namespace {
-
-codec::Spec spec_of(const char* text) {
-  codec::Spec spec;
-  EXPECT_TRUE(codec::parse(text, spec).ok());
-  return spec;
-}
-
-Problem problem_of(std::uint64_t count, Dtype dtype, int size, const char* codec, Op op = Op::sum) {
-  return {.count = count, .dtype = dtype, .element_bytes = static_cast<std::uint32_t>(size_of(dtype)), .op = op, .opaque_id = 0,
-          .size = size, .codec = spec_of(codec)};
-}
 
 TEST(Geometry, CoversEveryElementOnceAtBlockEdges) {
   for (std::uint64_t count : {1u, 2u, 7u, 63u, 64u, 65u, 1000u, 4097u}) {

@@ -5,21 +5,10 @@
 #include <chrono>
 
 #include "plan/select.hpp"
+#include "plan_problems.hpp"
 
 namespace wring::plan {
 namespace {
-
-Problem problem_of(int size, std::uint64_t bytes, const char* codec, Dtype dtype = Dtype::f32) {
-  Problem p{.count = bytes / size_of(dtype),
-            .dtype = dtype,
-            .element_bytes = static_cast<std::uint32_t>(size_of(dtype)),
-            .op = Op::sum,
-            .opaque_id = 0,
-            .size = size,
-            .codec = {}};
-  EXPECT_TRUE(codec::parse(codec, p.codec).ok());
-  return p;
-}
 
 std::string name_of_choice(const Choice& c) {
   return std::string(c.algorithm->name) + " + " + c.codec.codec->name;
@@ -38,22 +27,22 @@ TEST(Select, BuiltInDefaults) {
   for (int size : {2, 4, 8, 16, 32, 64}) {
     for (const char* codec : {"none", "bf16", "int8", "int4"}) {
       for (std::uint64_t bytes : {8u, 1024u, 8192u}) {
-        EXPECT_EQ(name_of_choice(choose(problem_of(size, bytes, codec), {})),
+        EXPECT_EQ(name_of_choice(choose(sum_of_bytes(size, bytes, codec), {})),
                   "recursive_doubling + none")
             << size << " ranks, " << bytes << ' ' << codec;
       }
     }
     for (std::uint64_t bytes : {std::uint64_t{64} << 20, std::uint64_t{1} << 30}) {
       SCOPED_TRACE(testing::Message() << size << " ranks, " << bytes);
-      EXPECT_EQ(name_of_choice(choose(problem_of(size, bytes, "none"), {})), "ring + none");
-      EXPECT_EQ(name_of_choice(choose(problem_of(size, bytes, "none", Dtype::f64), {})),
+      EXPECT_EQ(name_of_choice(choose(sum_of_bytes(size, bytes, "none"), {})), "ring + none");
+      EXPECT_EQ(name_of_choice(choose(sum_of_bytes(size, bytes, "none", Dtype::f64), {})),
                 "ring + none");
-      EXPECT_EQ(name_of_choice(choose(problem_of(size, bytes, "none", Dtype::f16), {})),
+      EXPECT_EQ(name_of_choice(choose(sum_of_bytes(size, bytes, "none", Dtype::f16), {})),
                 "direct + none");
-      EXPECT_EQ(name_of_choice(choose(problem_of(size, bytes, "none", Dtype::bf16), {})),
+      EXPECT_EQ(name_of_choice(choose(sum_of_bytes(size, bytes, "none", Dtype::bf16), {})),
                 "direct + none");
       for (const char* codec : {"fp16", "bf16", "int8", "int4"}) {
-        EXPECT_EQ(name_of_choice(choose(problem_of(size, bytes, codec), {})),
+        EXPECT_EQ(name_of_choice(choose(sum_of_bytes(size, bytes, codec), {})),
                   std::string("direct + ") + codec);
       }
     }
@@ -73,17 +62,17 @@ TEST(Select, PredictionsAgreeWithMeasurements) {
       {2, 64 << 20, "int8", 140},
   };
   for (const auto& m : measured) {
-    const Choice c = choose(problem_of(m.hosts, m.bytes, m.codec), gigabit(m.hosts / 2));
+    const Choice c = choose(sum_of_bytes(m.hosts, m.bytes, m.codec), gigabit(m.hosts / 2));
     EXPECT_NEAR(c.seconds * 1e3, m.milliseconds, 0.05 * m.milliseconds)
         << m.hosts << " hosts, " << m.bytes << ' ' << m.codec;
   }
-  EXPECT_NEAR(choose(problem_of(2, 8, "none"), gigabit(1)).seconds, 10.4e-6, 1e-6);
+  EXPECT_NEAR(choose(sum_of_bytes(2, 8, "none"), gigabit(1)).seconds, 10.4e-6, 1e-6);
 }
 
 TEST(Select, CostsGrowWithTheMessage) {
   for (int size : {2, 5, 16}) {
     for (const char* codec : {"none", "int8"}) {
-      const Problem p = problem_of(size, 4, codec);
+      const Problem p = sum_of_bytes(size, 4, codec);
       const Settings settings;
       CostModel model(p, settings);
       for (const algorithm::Algorithm* a : algorithm::all()) {
@@ -102,7 +91,7 @@ TEST(Select, CostsGrowWithTheMessage) {
 TEST(Select, SaysWhenRawWouldWin) {
   Settings fast;
   fast.network.between_nodes = {.latency = 1e-6, .bandwidth = 50e9, .overhead = 0.2e-6};
-  Problem p = problem_of(4, 64 << 20, "bf16");
+  Problem p = sum_of_bytes(4, 64 << 20, "bf16");
   const Choice asked = choose(p, fast);
   EXPECT_EQ(name_of_choice(asked), "direct + bf16") << "the request is the caller's";
   EXPECT_LT(asked.raw_seconds, asked.seconds);
@@ -113,13 +102,13 @@ TEST(Select, SaysWhenRawWouldWin) {
   EXPECT_EQ(choose(p, fast).codec.codec->name, std::string("none"));
   EXPECT_EQ(choose(p, gigabit(1)).codec.codec->name, std::string("bf16"));
   EXPECT_NE(make_plan(p, gigabit(1), 0).detail,
-            make_plan(problem_of(4, 64 << 20, "bf16"), gigabit(1), 0).detail);
+            make_plan(sum_of_bytes(4, 64 << 20, "bf16"), gigabit(1), 0).detail);
 }
 
 TEST(Select, LossyCodecsRoundTwiceAtMost) {
   for (int size = 2; size <= 40; ++size) {
     for (std::uint64_t bytes = 1 << 20; bytes <= 64 << 20; bytes *= 8) {
-      const Choice c = choose(problem_of(size, bytes, "int8"), {});
+      const Choice c = choose(sum_of_bytes(size, bytes, "int8"), {});
       EXPECT_TRUE(c.codec.lossy());
       EXPECT_LE(c.algorithm->lossy_hops(size), 2) << size << " ranks, " << bytes;
     }
@@ -128,34 +117,34 @@ TEST(Select, LossyCodecsRoundTwiceAtMost) {
 
 TEST(Select, ManyRanksWithShortSharesGoRaw) {
   // 4096 ranks, each with 256 bytes of the vector: two frames for every rank beat no latency.
-  const Problem p = problem_of(4096, 1 << 20, "int8");
+  const Problem p = sum_of_bytes(4096, 1 << 20, "int8");
   const Choice c = choose(p, {});
   EXPECT_STREQ(c.codec.codec->name, "none");
   EXPECT_NE(std::string(c.reason).find("raw"), std::string::npos);
-  EXPECT_TRUE(choose(problem_of(4096, 1 << 30, "int8"), {}).codec.lossy());
+  EXPECT_TRUE(choose(sum_of_bytes(4096, 1 << 30, "int8"), {}).codec.lossy());
 }
 
 TEST(Select, RanksOfANodeShareItsLink) {
   Settings s;
-  const double apart = choose(problem_of(16, 1 << 24, "none"), s).seconds;
+  const double apart = choose(sum_of_bytes(16, 1 << 24, "none"), s).seconds;
   s.network.ranks_per_node = 4;
-  EXPECT_NEAR(choose(problem_of(16, 1 << 24, "none"), s).seconds / apart, 4, 0.2);
-  EXPECT_LT(choose(problem_of(4, 1 << 24, "none"), s).seconds,
-            0.5 * choose(problem_of(4, 1 << 24, "none"), {}).seconds)
+  EXPECT_NEAR(choose(sum_of_bytes(16, 1 << 24, "none"), s).seconds / apart, 4, 0.2);
+  EXPECT_LT(choose(sum_of_bytes(4, 1 << 24, "none"), s).seconds,
+            0.5 * choose(sum_of_bytes(4, 1 << 24, "none"), {}).seconds)
       << "four ranks are all of one node";
 }
 
 TEST(Select, SegmentOfTheUserIsTaken) {
   Settings s;
   s.segment_bytes = 40000;
-  EXPECT_EQ(choose(problem_of(4, 1 << 24, "none"), s).segment_bytes, 40000u);
-  EXPECT_EQ(make_plan(problem_of(4, 1 << 24, "none"), s, 1).geometry.segment, 10000u);
+  EXPECT_EQ(choose(sum_of_bytes(4, 1 << 24, "none"), s).segment_bytes, 40000u);
+  EXPECT_EQ(make_plan(sum_of_bytes(4, 1 << 24, "none"), s, 1).geometry.segment, 10000u);
 }
 
 TEST(Select, IsCheap) {
   // Well below a millisecond where nothing disturbs; a wide margin for sanitizers and busy
   // machines.
-  const Problem p = problem_of(64, 1 << 20, "none");
+  const Problem p = sum_of_bytes(64, 1 << 20, "none");
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < 10; ++i) EXPECT_NE(choose(p, {}).algorithm, nullptr);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;

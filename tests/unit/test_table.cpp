@@ -9,6 +9,7 @@
 
 #include "plan/select.hpp"
 #include "plan/table.hpp"
+#include "plan_problems.hpp"
 
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -17,17 +18,7 @@
 namespace wring::plan {
 namespace {
 
-Problem problem_of(int size, const char* codec, Dtype dtype = Dtype::f32) {
-  Problem p{.count = 1,
-            .dtype = dtype,
-            .element_bytes = static_cast<std::uint32_t>(size_of(dtype)),
-            .op = Op::sum,
-            .opaque_id = 0,
-            .size = size,
-            .codec = {}};
-  EXPECT_TRUE(codec::parse(codec, p.codec).ok());
-  return p;
-}
+constexpr std::uint64_t kAnyBytes = 8;  // tables are for all counts
 
 Settings settings_of(const char* net) {
   Settings s;
@@ -51,16 +42,16 @@ TEST(TableGolden, Choices) {
     Problem problem;
     const char* net;
   } cases[] = {
-      {"plan_2_fp32_none.txt", problem_of(2, "none"), ""},
-      {"plan_4_fp32_none.txt", problem_of(4, "none"), ""},
-      {"plan_16_fp32_none.txt", problem_of(16, "none"), ""},
-      {"plan_16_bf16_none.txt", problem_of(16, "none", Dtype::bf16), ""},
-      {"plan_16_fp32_bf16.txt", problem_of(16, "bf16"), ""},
-      {"plan_12_fp64_int8.txt", problem_of(12, "int8", Dtype::f64), ""},
-      {"plan_4_fp32_int8_1gbit.txt", problem_of(4, "int8"), "lat=5us,bw=1Gbit/s"},
-      {"plan_4_fp32_int8_fast.txt", problem_of(4, "int8"), "lat=1us,bw=100GB/s"},
-      {"plan_4096_fp32_none.txt", problem_of(4096, "none"), "lat=2us,bw=12.5GB/s"},
-      {"plan_3000_fp32_int4.txt", problem_of(3000, "int4"), "lat=2us,bw=12.5GB/s"},
+      {"plan_2_fp32_none.txt", sum_of_bytes(2, kAnyBytes, "none"), ""},
+      {"plan_4_fp32_none.txt", sum_of_bytes(4, kAnyBytes, "none"), ""},
+      {"plan_16_fp32_none.txt", sum_of_bytes(16, kAnyBytes, "none"), ""},
+      {"plan_16_bf16_none.txt", sum_of_bytes(16, kAnyBytes, "none", Dtype::bf16), ""},
+      {"plan_16_fp32_bf16.txt", sum_of_bytes(16, kAnyBytes, "bf16"), ""},
+      {"plan_12_fp64_int8.txt", sum_of_bytes(12, kAnyBytes, "int8", Dtype::f64), ""},
+      {"plan_4_fp32_int8_1gbit.txt", sum_of_bytes(4, kAnyBytes, "int8"), "lat=5us,bw=1Gbit/s"},
+      {"plan_4_fp32_int8_fast.txt", sum_of_bytes(4, kAnyBytes, "int8"), "lat=1us,bw=100GB/s"},
+      {"plan_4096_fp32_none.txt", sum_of_bytes(4096, kAnyBytes, "none"), "lat=2us,bw=12.5GB/s"},
+      {"plan_3000_fp32_int4.txt", sum_of_bytes(3000, kAnyBytes, "int4"), "lat=2us,bw=12.5GB/s"},
   };
   for (const auto& c : cases) {
     const Table table = make_table(c.problem, settings_of(c.net));
@@ -71,7 +62,7 @@ TEST(TableGolden, Choices) {
 TEST(Table, CoversEverySizeOnceWithWhatChooseSays) {
   Settings settings = settings_of("");
   ASSERT_TRUE(parse_rules("100-1000:tree;5m-6m:ring+none", settings.rules).ok());
-  Problem p = problem_of(5, "int8");
+  Problem p = sum_of_bytes(5, kAnyBytes, "int8");
   const Table table = make_table(p, settings);
   std::uint64_t next = 0;
   for (const Table::Entry& e : table.entries) {
@@ -117,7 +108,7 @@ TEST(Network, AsText) {
 #if HAVE_JSON
 
 TEST(TuningFile, WhatIsWrittenIsRead) {
-  const Problem p = problem_of(16, "bf16");
+  const Problem p = sum_of_bytes(16, kAnyBytes, "bf16");
   const Table table = make_table(p, settings_of("lat=2us,bw=12.5GB/s"));
   Settings from_file;  // of another network: the file decides
   ASSERT_TRUE(load_table(to_json(table), from_file.table).ok());
@@ -133,7 +124,7 @@ TEST(TuningFile, WhatIsWrittenIsRead) {
   }
   // It is for these ranks, type and codec only.
   for (const Problem& other :
-       {problem_of(15, "bf16"), problem_of(16, "bf16", Dtype::f64), problem_of(16, "int8")}) {
+       {sum_of_bytes(15, kAnyBytes, "bf16"), sum_of_bytes(16, kAnyBytes, "bf16", Dtype::f64), sum_of_bytes(16, kAnyBytes, "int8")}) {
     EXPECT_STRNE(choose(other, from_file).reason, "tuning table of the user");
   }
 }
@@ -151,7 +142,7 @@ TEST(TuningFile, RulesComeFirstAndExactCallsStayExact) {
                  s.table)
           .ok());
   ASSERT_EQ(s.table.size(), 2u);
-  Problem p = problem_of(4, "none");
+  Problem p = sum_of_bytes(4, kAnyBytes, "none");
   p.count = 1000;
   EXPECT_STREQ(choose(p, s).algorithm->name, "ring");
   EXPECT_STREQ(choose(p, s).codec.codec->name, "none");
@@ -204,7 +195,7 @@ TEST(TuningFile, FaultsAreNamedWithLineAndReason) {
 }
 
 TEST(TuningFile, EveryCutIsRefused) {
-  const std::string whole = to_json(make_table(problem_of(3, "int8"), {}));
+  const std::string whole = to_json(make_table(sum_of_bytes(3, kAnyBytes, "int8"), {}));
   for (std::size_t n = 0; n + 2 < whole.size(); n += 7) {
     std::vector<Rule> rules;
     EXPECT_EQ(load_table(whole.substr(0, n), rules).code(), Code::invalid_arg) << n;
