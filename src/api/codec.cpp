@@ -9,13 +9,8 @@ using wring::Arg;
 using wring::Code;
 using wring::Status;
 using wring::api::mpi_entry;
+using wring::api::null_argument;
 using wring::runtime::CodecHandle;
-
-namespace {
-
-Status null_argument() { return {Code::invalid_arg, "an argument is null", static_cast<int>(Arg::other)}; }
-
-}  // namespace
 
 extern "C" int MPIX_Codec_create(const char* spec, MPIX_Codec* codec) {
   return mpi_entry(MPI_COMM_NULL, "MPIX_Codec_create", [&]() -> Status {
@@ -38,7 +33,7 @@ extern "C" int MPIX_Codec_free(MPIX_Codec* codec) {
 
 extern "C" int MPIX_Codec_to_string(MPIX_Codec codec, char* buf, int* len) {
   return mpi_entry(MPI_COMM_NULL, "MPIX_Codec_to_string", [&]() -> Status {
-    if (len == nullptr || *len < 0 || (*len > 0 && buf == nullptr)) return null_argument();
+    WRING_TRY(wring::api::check_out(buf, len));
     const wring::codec::Spec* spec = wring::runtime::find_codec(reinterpret_cast<CodecHandle>(codec));
     if (spec == nullptr) {
       return {Code::invalid_arg, "the codec is MPIX_CODEC_NULL, or was freed", static_cast<int>(Arg::other)};

@@ -2,6 +2,7 @@
 // handles.cpp - Wring's datatypes and operator, and its version.
 #include "api/entry.hpp"
 #include "api/public.hpp"
+#include "api/text.hpp"
 #include "runtime/runtime.hpp"
 
 using wring::api::mpi_entry;
@@ -14,7 +15,7 @@ extern "C" MPI_Op WRING_Op_avg(void) { return wring::runtime::avg_op(); }
 extern "C" int WRING_Get_version(int* major, int* minor, int* patch) {
   return mpi_entry(MPI_COMM_NULL, "WRING_Get_version", [&]() -> wring::Status {
     if (major == nullptr || minor == nullptr || patch == nullptr) {
-      return {wring::Code::invalid_arg, "an argument is null", static_cast<int>(wring::Arg::other)};
+      return wring::api::null_argument();
     }
     *major = WRING_VERSION_MAJOR;
     *minor = WRING_VERSION_MINOR;

@@ -14,12 +14,12 @@ using wring::Arg;
 using wring::Code;
 using wring::Status;
 using wring::api::mpi_entry;
+using wring::api::null_argument;
 using wring::runtime::CodecHandle;
 using wring::runtime::PlanHandle;
 
 namespace {
 
-Status null_argument() { return {Code::invalid_arg, "an argument is null", static_cast<int>(Arg::other)}; }
 Status bad_number() { return {Code::invalid_arg, "the number of plans is negative", static_cast<int>(Arg::count)}; }
 
 PlanHandle handle_of(MPIX_Plan plan) { return reinterpret_cast<PlanHandle>(plan); }
@@ -83,14 +83,14 @@ extern "C" int MPIX_Plan_waitall(int n, MPIX_Plan plans[]) {
     if (n < 0) return bad_number();
     if (n > 0 && plans == nullptr) return null_argument();
     Status first;
-    std::string text;
+    std::string text;  // of the first error, which later waits may write over
     for (int i = 0; i < n; ++i) {
       if (plans[i] == MPIX_PLAN_NULL) continue;
       const Status status = wring::runtime::wait_plan(handle_of(plans[i]));
       if (!status.is_error() || first.is_error()) continue;
       failed = plans[i];
       text = status.what();
-      first = wring::fail(status.code(), status.detail(), "%s", text.c_str());
+      first = status;
     }
     return first.is_error() ? wring::fail(first.code(), first.detail(), "%s", text.c_str()) : first;
   });
@@ -114,7 +114,7 @@ extern "C" int MPIX_Plan_request(MPIX_Plan plan, MPI_Request* request) {
 
 extern "C" int MPIX_Plan_describe(MPIX_Plan plan, char* buf, int* len) {
   return plan_entry(plan, "MPIX_Plan_describe", [&]() -> Status {
-    if (len == nullptr || *len < 0 || (*len > 0 && buf == nullptr)) return null_argument();
+    WRING_TRY(wring::api::check_out(buf, len));
     std::string text;
     WRING_TRY(wring::runtime::describe_plan(handle_of(plan), text));
     wring::api::copy_out(text, buf, len);

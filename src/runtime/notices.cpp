@@ -27,7 +27,12 @@ void Session::announce_empty_starts(Lane& lane) noexcept {
 void Session::fail_all(Execution& execution, Status why) noexcept {
   if (execution.failed()) return;
   execution.abandon(why);
-  tell_all(why, execution.header(), execution.header().start, execution.header().start, false);
+  tell_failure(execution);
+}
+
+void Session::tell_failure(const Execution& execution) noexcept {
+  const codec::FrameHeader& header = execution.header();
+  tell_all(execution.why(), header, header.start, header.start, false);
 }
 
 void Session::tell_all(Status why, const codec::FrameHeader& header, std::uint32_t first, std::uint32_t last,

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "runtime/arguments.hpp"
-#include "runtime/progress.hpp"
 #include "runtime/session.hpp"
 
 namespace wring::runtime {
@@ -16,11 +15,12 @@ namespace wring::runtime {
 Status pass_on(const Arguments& a);
 
 /// The same, nonblocking. Progress moves it on.
-class PassedOnCall final : public PassedOn {
+class PassedOnCall {
  public:
   /// Begins it on comm; completion hears of its end.
   Status begin(const Arguments& a, MPI_Comm comm, Completion& completion);
-  bool advance() noexcept override;
+  /// Tests it; whether it is over. Under the lock, on a thread that may call MPI.
+  bool advance() noexcept;
 
  private:
   std::vector<MPI_Request> pieces_;

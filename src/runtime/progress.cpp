@@ -2,7 +2,6 @@
 // progress.cpp - the hook in Open MPI's progress loop, and the progress thread.
 #include "runtime/progress.hpp"
 
-#include <dlfcn.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 #include "base/config.hpp"
 #include "runtime/communicator.hpp"
 #include "runtime/mpi_extensions.hpp"
+#include "runtime/passed_on.hpp"
 #include "runtime/process.hpp"
 
 namespace wring::runtime {

@@ -26,8 +26,9 @@
 namespace wring::runtime {
 
 class Communicator;
-class Process;
+class PassedOnCall;
 class PersistentPlan;
+class Process;
 
 /// How far a plan is: starts are numbered from 1.
 struct PlanProgress {
@@ -60,14 +61,6 @@ struct Ticket {
   Ticket* next = nullptr;
 };
 
-/// A chain of MPI_Iallreduce for what goes through MPI, so that it can be waited for like the engine's work.
-class PassedOn {
- public:
-  virtual ~PassedOn() = default;
-  /// Tests it; whether it is over. Under the lock, on a thread that may call MPI.
-  virtual bool advance() noexcept = 0;
-};
-
 class Progress {
  public:
   explicit Progress(Process& process) noexcept : process_(process) {}
@@ -89,7 +82,7 @@ class Progress {
   /// From now on the communicator has a start that nobody waits for; as often as remove.
   void add(const std::shared_ptr<Communicator>& c);
   void remove(Communicator& c) noexcept;
-  void add(PassedOn& call) {
+  void add(PassedOnCall& call) {
     passed_on_.push_back(&call);
     passed_on_count_.store(static_cast<int>(passed_on_.size()), std::memory_order_release);
   }
@@ -131,7 +124,7 @@ class Progress {
   };
   std::vector<Busy> busy_;
   std::atomic<int> busy_count_{0};
-  std::vector<PassedOn*> passed_on_;
+  std::vector<PassedOnCall*> passed_on_;
   std::atomic<int> passed_on_count_{0};
   Ticket* over_ = nullptr;  ///< to be delivered
   std::atomic<bool> any_over_{false};

@@ -234,7 +234,7 @@ bool Session::on_data(const codec::FrameHeader& header, const transport::Message
   const bool kept = execution->deliver(header, message);
   if (execution->failed()) {
     log(LogLevel::error, "%s", execution->why().what());
-    tell_all(execution->why(), execution->header(), header.start, header.start, false);
+    tell_failure(*execution);
   }
   return kept;
 }
@@ -250,10 +250,7 @@ void Session::on_sent(std::uint64_t token, Status status) noexcept {
   Execution& execution = *running_[place].execution;
   const bool failed = execution.failed();
   execution.sent(token, status);
-  if (!failed && execution.failed()) {
-    const auto& header = execution.header();
-    tell_all(execution.why(), header, header.start, header.start, false);
-  }
+  if (!failed && execution.failed()) tell_failure(execution);
 }
 
 void Session::on_peer_failed(int peer, Status status) noexcept {

@@ -121,6 +121,8 @@ class Session final : public transport::Sink {
   void on_abort(const codec::FrameHeader& header, const transport::Message& message) noexcept;
   bool keep_for_later(const codec::FrameHeader& header, const transport::Message& message) noexcept;
 
+  /// Tells all how a start ended that has been given up.
+  void tell_failure(const Execution& execution) noexcept;
   void tell_all(Status why, const codec::FrameHeader& header, std::uint32_t first, std::uint32_t last,
                 bool empty) noexcept;
   void push_notices() noexcept;

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
