@@ -15,6 +15,7 @@
 // of them sees the other.
 #include "transport/shm_group.hpp"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -24,6 +25,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstring>
 
 #include "base/log.hpp"
@@ -330,7 +332,19 @@ void ShmGroup::sleep(int microseconds) noexcept {
 
 bool ShmGroup::dead(std::size_t member) const noexcept {
   const pid_t pid = members_[member].pid;
-  return pid != 0 && kill(pid, 0) != 0 && errno == ESRCH;
+  if (pid == 0) return false;
+  if (kill(pid, 0) != 0) return errno == ESRCH;
+  // One that has ended stays until its parent asks for it, which not every launcher does at once.
+  char path[32], stat[512];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(pid));
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t length = read(file, stat, sizeof stat - 1);
+  close(file);
+  if (length <= 0) return false;
+  stat[length] = '\0';
+  const char* state = std::strrchr(stat, ')');  // the name before it may hold anything
+  return state != nullptr && state[1] == ' ' && (state[2] == 'Z' || state[2] == 'X');
 }
 
 }  // namespace wring::transport

@@ -163,6 +163,18 @@ TEST(ShmGroup, ProcessThatHasEndedIsKnown) {
   const pid_t child = fork();
   if (child == 0) _exit(0);
   ASSERT_GT(child, 0);
+  siginfo_t info;
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  {
+    Pair pair(true, child);
+    REQUIRE_SHM(pair);
+    EXPECT_TRUE(pair.left->dead(1)) << "it has ended, though its parent has not asked for it";
+  }
+  {
+    Pair pair(true, getpid());
+    REQUIRE_SHM(pair);
+    EXPECT_FALSE(pair.left->dead(1));
+  }
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
   Pair pair(true, child);
   REQUIRE_SHM(pair);
