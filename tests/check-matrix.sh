@@ -9,7 +9,8 @@ usage() {
   cat <<'USAGE'
 Usage: check-matrix.sh BUILDDIR [SIZES] [RANKS] [TYPES]
 Environment: WARMUP=N calls before the one that is checked (default 1); STOCHASTIC=SPEC another
-codec than stochastic int8, or none if empty; LIMIT=SECONDS for each run (default 1800).
+codec than stochastic int8, or none if empty; LIMIT=SECONDS for each run (default 1800);
+ALGORITHMS="NAME ..." (default: all).
   SIZES  default 0,4,12,4k,1m+4      RANKS  default 1,2,3,4,5,7,8      TYPES  default float,double,fp16,bf16
 For each number of ranks and transport prints how many rows there were, and those that are not right.
 USAGE
@@ -31,7 +32,7 @@ fi
 options=()
 for codec in none fp16 bf16 int8 int4 ${STOCHASTIC-int8:rounding=stochastic,seed=7}; do options+=(--codec "$codec"); done
 # auto is one of the others.
-for algorithm in $("$build/wring_info" --algorithms | awk '/^[a-z]/ && $1 != "name" {print $1}'); do options+=(--algorithm "$algorithm"); done
+for algorithm in ${ALGORITHMS:-$("$build/wring_info" --algorithms | awk '/^[a-z]/ && $1 != "name" {print $1}')}; do options+=(--algorithm "$algorithm"); done
 for type in ${types//,/ }; do options+=(--type "$type"); done
 
 log=$(mktemp)

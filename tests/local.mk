@@ -64,6 +64,7 @@ mpi_programs = \
   tests/mpi/test_arguments \
   tests/mpi/test_communicators \
   tests/mpi/test_environment \
+  tests/mpi/test_killed \
   tests/mpi/test_lifetime \
   tests/mpi/test_long_run \
   tests/mpi/test_mismatch \
@@ -89,6 +90,9 @@ mpi_tests = \
   tests/mpi/test_environment_rules.mpitest \
   tests/mpi/test_environment_silent.mpitest \
   tests/mpi/test_environment_tune.mpitest \
+  tests/mpi/test_killed.mpitest \
+  tests/mpi/test_killed_nonblocking.mpitest \
+  tests/mpi/test_killed_plan.mpitest \
   tests/mpi/test_lifetime.mpitest \
   tests/mpi/test_long_run.mpitest \
   tests/mpi/test_long_run_mpi.mpitest \
@@ -126,6 +130,7 @@ mpi_tests = \
   tests/mpi/test_threads_progress.mpitest \
   tests/mpi/test_timeout.mpitest \
   tests/mpi/test_traffic.mpitest \
+  tests/mpi/test_transport_buffers.mpitest \
   tests/mpi/test_transport_mailboxes.mpitest \
   tests/mpi/test_transport_mpi.mpitest \
   tests/mpi/test_transport_slots.mpitest \
@@ -134,6 +139,7 @@ mpi_tests = \
   tests/mpi/test_values_mpi.mpitest
 core_ldadd = libwring_core.la $(MPI_LDFLAGS) $(MPI_LIBS)
 tests_mpi_test_environment_LDADD = $(core_ldadd)
+tests_mpi_test_killed_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_mpi_test_long_run_LDADD = $(core_ldadd)
 tests_mpi_test_threads_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_mpi_test_traffic_LDADD = $(core_ldadd)
@@ -168,7 +174,9 @@ TESTS += $(checks)
 EXTRA_DIST += $(checks) \
   build-aux/layers.txt \
   build-aux/public-functions.sh \
+  tests/check-choice.sh \
   tests/check-matrix.sh \
+  tests/check-tsan.sh \
   tests/golden \
   tests/netlab
 

@@ -231,6 +231,7 @@ bool Bench::run(MPIX_Codec codec, Row& row) {
     row.algorithm = info.choice.algorithm->name;
     row.used_codec = info.choice.codec.codec->name;
     row.segment = info.segment_bytes;
+    if (info.choice.seconds > 0) row.predicted_seconds = info.choice.seconds;
     const std::uint64_t mine[2] = {info.raw_bytes, info.wire_bytes};
     std::uint64_t all[2] = {};
     MPI_Reduce(mine, all, 2, MPI_UINT64_T, MPI_SUM, 0, comm_);

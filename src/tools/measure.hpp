@@ -25,6 +25,7 @@ struct Row {
   std::string transport, device;
   double seconds = 0;  ///< median over calls of the slowest rank
   std::optional<double> mpi_seconds;
+  std::optional<double> predicted_seconds;  ///< by the plan
   std::optional<Verdict> verdict;
 };
 

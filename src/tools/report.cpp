@@ -138,7 +138,7 @@ void Report::print(const Row& row) {
 
 std::string Report::json_line(const Row& row) const {
   const Derived d(row, place_.ranks);
-  std::optional<double> max_error, bound, bias, mpi_us;
+  std::optional<double> max_error, bound, bias, mpi_us, predicted_us;
   std::optional<bool> same;
   std::optional<std::uint64_t> wrong;
   if (const std::optional<Verdict>& v = row.verdict) {
@@ -146,6 +146,7 @@ std::string Report::json_line(const Row& row) const {
     wrong = v->wrong;
   }
   if (row.mpi_seconds) mpi_us = *row.mpi_seconds * 1e6;
+  if (row.predicted_seconds) predicted_us = *row.predicted_seconds * 1e6;
   // Infinities become null.
   return nlohmann::ordered_json{
       {"bytes", row.bytes},
@@ -172,6 +173,7 @@ std::string Report::json_line(const Row& row) const {
       {"wrong", json_of(wrong)},
       {"mpi_time_us", json_of(mpi_us)},
       {"speedup", json_of(d.speedup)},
+      {"predicted_us", json_of(predicted_us)},
   }
       .dump();
 }
