@@ -41,12 +41,18 @@ typedef struct MPIX_Codec_s *MPIX_Codec;
 #define MPIX_CODEC_INT8 ((MPIX_Codec)4)
 /** 4-bit integers with one scale per 64 values: max|block|/14 per rounding. */
 #define MPIX_CODEC_INT4 ((MPIX_Codec)5)
+/**
+ * "auto": exact, by the fastest way. "auto:SPEC", which MPIX_Codec_create takes, may use SPEC where the
+ * library predicts that to be faster than sending values as they are.
+ */
+#define MPIX_CODEC_AUTO ((MPIX_Codec)6)
 
 /**
  * Makes a codec from its specification. Local.
  *
  * @param spec  IN  "name" or "name:parameter=value,...", for example "bf16",
- *                  "int8:block=256,rounding=stochastic,seed=7". `wring_info --codecs` lists names,
+ *                  "int8:block=256,rounding=stochastic,seed=7"; with "auto:" before it, a codec that
+ *                  is used only where it pays. `wring_info --codecs` lists names,
  *                  parameters and defaults.
  * @param codec OUT the new handle, set only on success; release it with MPIX_Codec_free.
  *

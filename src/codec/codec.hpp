@@ -103,6 +103,8 @@ struct Codec {
 struct Spec {
   const Codec* codec = nullptr;
   Params params;
+  /// "auto:...": the codec is what may be used, not what must be: raw where raw is faster.
+  bool optional = false;
 
   /// Elements at whose multiples a vector may be cut: the block, or 1.
   std::size_t block() const noexcept { return params.block ? params.block : 1; }
@@ -116,7 +118,7 @@ std::span<const Codec* const> all() noexcept;
 const Codec* find(std::string_view name) noexcept;
 const Codec* find(std::uint8_t wire_id) noexcept;
 
-/// Parses "name[:parameter=value,...]". The error text quotes the specification and marks the
+/// Parses "[auto:]name[:parameter=value,...]"; "auto" alone allows nothing but raw. The error text quotes the specification and marks the
 /// place: `codec spec "int8:blok=3": unknown parameter "blok" at character 6 (block, rounding, seed)`.
 Status parse(std::string_view text, Spec& out);
 /// Canonical form: parse(to_string(s)) == s.

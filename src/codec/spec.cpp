@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// spec.cpp - codecs written as text: "name" or "name:parameter=value,...".
+// spec.cpp - codecs written as text: "name" or "name:parameter=value,...", with "auto:" before it where the
+// codec is up to the library.
 #include <string>
 
 #include "codec/codec.hpp"
@@ -26,10 +27,13 @@ std::string quoted(std::string_view text) {
   return out + (text.size() > kLongest ? "...\"" : "\"");
 }
 
-/// "none, fp16, ..."
-std::string codec_names() {
+constexpr std::string_view kAuto = "auto";
+
+/// "none, fp16, ..., auto" where auto may stand too.
+std::string codec_names(bool with_auto) {
   std::string names;
   for (const Codec* codec : all()) names += (names.empty() ? "" : ", ") + std::string(codec->name);
+  if (with_auto) (names += ", ") += kAuto;
   return names;
 }
 
@@ -51,14 +55,22 @@ class Parser {
   explicit Parser(std::string_view text) : text_(text) {}
 
   Status run(Spec& out) {
-    const std::size_t colon = text_.find(':');
-    const std::string_view name = text_.substr(0, colon);
-    if (name.empty()) return error("expected a codec", 0, codec_names());
     Spec spec;
+    std::size_t begin = 0;
+    if (text_ == kAuto) {
+      text_ = all().front()->name;
+      spec.optional = true;
+    } else if (text_.substr(0, kAuto.size() + 1) == std::string(kAuto) + ':') {
+      begin = kAuto.size() + 1;
+      spec.optional = true;
+    }
+    colon_ = text_.find(':', begin);
+    const std::string_view name = text_.substr(begin, colon_ - begin);
+    if (name.empty()) return error("expected a codec", begin, codec_names(begin == 0));
     spec.codec = find(name);
-    if (!spec.codec) return error("unknown codec " + quoted(name), 0, codec_names());
+    if (!spec.codec) return error("unknown codec " + quoted(name), begin, codec_names(begin == 0));
     spec.params = spec.codec->defaults;
-    for (std::size_t at = colon; at < text_.size(); at = text_.find(',', at + 1)) {
+    for (std::size_t at = colon_; at < text_.size(); at = text_.find(',', at + 1)) {
       WRING_TRY(parameter(spec, at + 1));
     }
     out = spec;
@@ -95,7 +107,7 @@ class Parser {
 
   /// Whether a parameter before `begin` has that name.
   bool repeated(std::string_view name, std::size_t begin) const {
-    std::size_t at = text_.find(':');
+    std::size_t at = colon_;
     while (at + 1 < begin) {
       const std::string_view item = text_.substr(at + 1, text_.find(',', at + 1) - at - 1);
       if (item.substr(0, item.find('=')) == name) return true;
@@ -111,6 +123,7 @@ class Parser {
   }
 
   std::string_view text_;
+  std::size_t colon_ = 0;  ///< after the codec's name
 };
 
 }  // namespace
@@ -118,7 +131,9 @@ class Parser {
 Status parse(std::string_view text, Spec& out) { return Parser(text).run(out); }
 
 std::string to_string(const Spec& spec) {
-  std::string out = spec.codec->name;
+  std::string out;
+  if (spec.optional) (out += kAuto) += ':';
+  out += spec.codec->name;
   spec.codec->print(spec.params, out);
   return out;
 }

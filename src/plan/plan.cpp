@@ -52,7 +52,7 @@ Plan make_plan(const Problem& problem, const Settings& settings, int rank) {
       staging_buffers(spec, static_cast<std::uint32_t>(plan.depth), plan.program.live_values));
   plan.detail = hash_words({codec::hash(spec), plan.geometry.segment, problem.opaque_id,
                             problem.element_bytes, problem.codec.codec->wire_id,
-                            codec::hash(problem.codec), problem.any_codec});
+                            codec::hash(problem.codec)});
   plan.raw_bytes = count_raw_bytes(plan);
   return plan;
 }

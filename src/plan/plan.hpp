@@ -29,9 +29,7 @@ struct Problem {
   /// Which type and operator, where dtype is opaque or op is other; the same on every machine.
   std::uint32_t opaque_id = 0;
   int size = 1;
-  codec::Spec codec;
-  /// The codec is what may be used, not what is wanted: raw where raw is faster.
-  bool any_codec = false;
+  codec::Spec codec;  ///< that was asked for; optional: raw where raw is faster
   bool operator==(const Problem&) const = default;
 
   std::uint64_t bytes() const noexcept { return count * element_bytes; }

@@ -31,7 +31,9 @@ codec::Spec none() {
 
 /// The codec that a caller gets who asked for `asked` in this problem.
 codec::Spec usable(const Problem& problem, const codec::Spec& asked) {
-  return problem.encodable() ? asked : none();
+  codec::Spec spec = problem.encodable() ? asked : none();
+  spec.optional = false;
+  return spec;
 }
 
 /// Choices are made for sizes [2^k, 2^(k+1)) alike: costs that are all but equal would otherwise
@@ -120,7 +122,7 @@ bool goes_raw(const Problem& problem, const Priced& raw, const Priced& encoded) 
   if (problem.bytes() < kLatencyBytes) return true;
   const bool faster = raw.cost.seconds <= encoded.cost.seconds;
   const auto size = static_cast<std::uint64_t>(problem.size);
-  return faster && (problem.any_codec || problem.bytes() / size < kLatencyShare);
+  return faster && (problem.codec.optional || problem.bytes() / size < kLatencyShare);
 }
 
 Choice built_in(const Problem& problem, const Settings& settings, const codec::Spec& asked,
@@ -144,6 +146,10 @@ Choice built_in(const Problem& problem, const Settings& settings, const codec::S
 Choice given(const Problem& problem, const Settings& settings, Candidate c, const char* reason,
              CostModel& model) {
   if (settings.segment_bytes != 0) c.segment_bytes = settings.segment_bytes;
+  if (problem.codec.optional && c.codec.lossy()) {
+    const Candidate raw{c.algorithm, none(), c.segment_bytes};
+    if (model.seconds(raw, problem.bytes()) <= model.seconds(c, problem.bytes())) c = raw;
+  }
   return {.algorithm = c.algorithm,
           .codec = c.codec,
           .reason = reason,

@@ -10,7 +10,7 @@ namespace wring::runtime {
 namespace {
 
 /// Handles of wring.h: MPIX_CODEC_NONE is 1, and so on.
-constexpr const char* kPredefined[] = {"none", "fp16", "bf16", "int8", "int4"};
+constexpr const char* kPredefined[] = {"none", "fp16", "bf16", "int8", "int4", "auto"};
 constexpr std::size_t kPredefinedCount = std::size(kPredefined);
 constexpr std::uint16_t kTag = 0xc0de;
 
@@ -38,8 +38,7 @@ const codec::Spec* predefined(CodecHandle handle) noexcept {
     codec::Spec specs[kPredefinedCount];
     All() {
       for (std::size_t i = 0; i < kPredefinedCount; ++i) {
-        specs[i].codec = codec::find(kPredefined[i]);
-        specs[i].params = specs[i].codec->defaults;
+        (void)codec::parse(kPredefined[i], specs[i]);
       }
     }
   };

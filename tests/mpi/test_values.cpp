@@ -26,13 +26,15 @@ using wring::test::same_everywhere;
 using wring::test::Value;
 
 int g_rank, g_size;
-const std::vector<std::string> kCodecs{"none", "fp16", "bf16", "int8", "int4"};
+const std::vector<std::string> kCodecs{"none", "fp16", "bf16", "int8", "int4", "auto", "auto:bf16"};
 const std::vector<std::string> kAlgorithms{"auto", "recursive_doubling", "tree", "ring", "rabenseifner",
                                             "direct"};
 
 MPIX_Codec codec_of(const std::string& name) {
+  static MPIX_Codec bf16_perhaps = MPIX_CODEC_NULL;
+  if (bf16_perhaps == MPIX_CODEC_NULL) CHECK_SUCCESS(MPIX_Codec_create("auto:bf16", &bf16_perhaps));
   const MPIX_Codec all[] = {MPIX_CODEC_NONE, MPIX_CODEC_FP16, MPIX_CODEC_BF16, MPIX_CODEC_INT8,
-                            MPIX_CODEC_INT4};
+                            MPIX_CODEC_INT4, MPIX_CODEC_AUTO, bf16_perhaps};
   for (std::size_t i = 0; i < kCodecs.size(); ++i) {
     if (kCodecs[i] == name) return all[i];
   }
@@ -91,7 +93,8 @@ std::vector<double> reduce(const Reduction& what, const Value& value) {
     CHECK(std::memcmp(before.data(), send.data(), before.size()) == 0, "%s", name.c_str());
   CHECK(same_everywhere(recv.data(), recv.bytes()), "%s", name.c_str());
 
-  const wring::codec::Codec* codec = wring::codec::find(what.codec);
+  const std::string permitted = what.codec == "auto" ? "none" : what.codec.substr(what.codec.rfind(':') + 1);
+  const wring::codec::Codec* codec = wring::codec::find(permitted);
   wring::plan::Problem problem{.count = n,
                                .dtype = what.type,
                                .element_bytes = static_cast<std::uint32_t>(each),

@@ -19,6 +19,9 @@ TEST(CodecSpecTest, CanonicalForms) {
       {"bf16", "bf16"},
       {"int8", "int8:block=128,rounding=nearest,seed=0"},
       {"int4", "int4:block=64,rounding=nearest,seed=0"},
+      {"auto", "auto:none"},
+      {"auto:bf16", "auto:bf16"},
+      {"auto:int8:block=64", "auto:int8:block=64,rounding=nearest,seed=0"},
       {"int8:seed=7,block=0256", "int8:block=256,rounding=nearest,seed=7"},
       {"int4:rounding=stochastic,seed=18446744073709551615,block=" + kMaxBlock,
        "int4:block=" + kMaxBlock + ",rounding=stochastic,seed=18446744073709551615"},
@@ -36,6 +39,7 @@ TEST(CodecSpecTest, HashIsFixed) {
   EXPECT_EQ(codec::hash(test::spec_of("none")), 0xada7afdbu);
   EXPECT_EQ(codec::hash(test::spec_of("int8")), 0xbbec342cu);
   EXPECT_NE(codec::hash(test::spec_of("int8:seed=1")), 0xbbec342cu);
+  EXPECT_NE(codec::hash(test::spec_of("auto:int8")), 0xbbec342cu) << "asks for something else";
 }
 
 TEST(CodecSpecTest, BlockIsTheCuttingUnit) {
@@ -48,11 +52,16 @@ TEST(CodecSpecTest, ErrorsSayWhatAndWhere) {
   const std::string block = "(a multiple of 8 from 8 to " + kMaxBlock + ")";
   const std::string seed = "(a number from 0 to 18446744073709551615)";
   const std::string params = "(block, rounding, seed)";
-  const std::string codecs = "(none, fp16, bf16, int8, int4)";
+  const std::string codecs = "(none, fp16, bf16, int8, int4, auto)";
   const std::pair<std::string, std::string> errors[] = {
       {"", "expected a codec at character 1 " + codecs},
       {":block=8", "expected a codec at character 1 " + codecs},
       {"int9", "unknown codec \"int9\" at character 1 " + codecs},
+      {"auto:", "expected a codec at character 6 (none, fp16, bf16, int8, int4)"},
+      {"auto:auto", "unknown codec \"auto\" at character 6 (none, fp16, bf16, int8, int4)"},
+      {"automatic", "unknown codec \"automatic\" at character 1 " + codecs},
+      {"auto:int8:blok=3", "unknown parameter \"blok\" at character 11 " + params},
+      {"auto:int8:seed=1,seed=1", "parameter \"seed\" given twice, again at character 18 (once each)"},
       {" int8", "unknown codec \" int8\" at character 1 " + codecs},
       {"INT8", "unknown codec \"INT8\" at character 1 " + codecs},
       {"int8:blok=3", "unknown parameter \"blok\" at character 6 " + params},

@@ -98,9 +98,15 @@ TEST(Select, SaysWhenRawWouldWin) {
   EXPECT_NE(make_plan(p, fast, 0).describe().find("raw would take"), std::string::npos);
   EXPECT_EQ(make_plan(p, gigabit(1), 0).describe().find("raw would take"), std::string::npos);
   // Where the codec is a mere permission, raw goes.
-  p.any_codec = true;
+  p.codec.optional = true;
   EXPECT_EQ(choose(p, fast).codec.codec->name, std::string("none"));
   EXPECT_EQ(choose(p, gigabit(1)).codec.codec->name, std::string("bf16"));
+  // Under an algorithm that the user has set, too.
+  fast.algorithm = algorithm::find("ring");
+  EXPECT_EQ(choose(p, fast).codec.codec->name, std::string("none"));
+  p.codec.optional = false;
+  EXPECT_EQ(choose(p, fast).codec.codec->name, std::string("bf16"));
+  p.codec.optional = true;
   EXPECT_NE(make_plan(p, gigabit(1), 0).detail,
             make_plan(sum_of_bytes(4, 64 << 20, "bf16"), gigabit(1), 0).detail);
 }
