@@ -3,6 +3,7 @@
 
 # tests/unit: one process, hidden symbols. One line a file, headers too.
 unit_sources = \
+  tests/common/placements.hpp \
   tests/unit/codec_inputs.hpp \
   tests/unit/kernel_inputs.hpp \
   tests/unit/plan_problems.hpp \
@@ -18,6 +19,7 @@ unit_sources = \
   tests/unit/test_kernels_cast16.cpp \
   tests/unit/test_kernels_quant.cpp \
   tests/unit/test_kernels_simd.cpp \
+  tests/unit/test_layout.cpp \
   tests/unit/test_plan.cpp \
   tests/unit/test_schedule.cpp \
   tests/unit/test_select.cpp \

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "algorithm/layout.hpp"
 #include "algorithm/schedule.hpp"
 
 namespace wring::algorithm {
@@ -20,6 +21,10 @@ enum class Symmetry : std::uint8_t {
   /// Ranks exchange frames of the same label in pairs: what rank 0 sends to a rank, it gets from it.
   /// Where ranks are folded (fold.hpp), ranks 0 and 1 stand for the pairs, whom all others wait for.
   exchange,
+  /// Where nodes are of the same size, all ranks do the same, shifted among nodes and inside them: what
+  /// rank 0 sends to the rank b places on in the node a nodes on, it gets from the rank b places back
+  /// in the node a nodes back, under the same label.
+  grid,
 };
 
 /// An algorithm: one file of this room exports one constant object of this type, listed in
@@ -30,13 +35,14 @@ struct Algorithm {
   std::uint8_t wire_id;  ///< in frame headers; never reused
   Symmetry symmetry;
 
-  /// How many slices the vector is cut into for `size` ranks: at most size.
-  std::uint32_t (*slices)(int size) noexcept;
+  /// How many slices the vector is cut into: at most as many as there would be ranks if all nodes were
+  /// as large as the largest.
+  std::uint32_t (*slices)(const Layout& layout) noexcept;
   /// Most encodings that lie on the way from any contribution to the result, the result's own
   /// included: with an error model of e per rounding, (1 + e)^hops - 1 bounds the relative error.
-  int (*lossy_hops)(int size) noexcept;
-  /// Steps of `rank` among `size` >= 2 ranks.
-  Program (*make)(int rank, int size);
+  int (*lossy_hops)(const Layout& layout) noexcept;
+  /// Steps of `rank` among two ranks or more.
+  Program (*make)(int rank, const Layout& layout);
 };
 
 /// All algorithms, in the order of algorithms.def.

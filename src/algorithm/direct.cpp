@@ -13,11 +13,12 @@
 namespace wring::algorithm {
 namespace {
 
-std::uint32_t slices(int size) noexcept { return static_cast<std::uint32_t>(size); }
+std::uint32_t slices(const Layout& layout) noexcept { return static_cast<std::uint32_t>(layout.size()); }
 
-int lossy_hops(int) noexcept { return 2; }
+int lossy_hops(const Layout&) noexcept { return 2; }
 
-Program make(int rank, int size) {
+Program make(int rank, const Layout& layout) {
+  const int size = layout.size();
   constexpr std::uint32_t kScatter = 0, kGather = 1;
   const auto me = static_cast<std::uint32_t>(rank);
   Builder b(static_cast<std::uint32_t>(size));

@@ -5,6 +5,8 @@ libwring_core_la_SOURCES += \
   %D%/algorithms.def \
   %D%/direct.cpp \
   %D%/fold.hpp \
+  %D%/layout.cpp \
+  %D%/layout.hpp \
   %D%/rabenseifner.cpp \
   %D%/recursive_doubling.cpp \
   %D%/registry.cpp \

@@ -23,10 +23,12 @@
 namespace wring::algorithm {
 namespace {
 
-std::uint32_t slices(int size) noexcept { return static_cast<std::uint32_t>(Fold(size).positions); }
+std::uint32_t slices(const Layout& layout) noexcept {
+  return static_cast<std::uint32_t>(Fold(layout.size()).positions);
+}
 
-int lossy_hops(int size) noexcept {
-  const Fold fold(size);
+int lossy_hops(const Layout& layout) noexcept {
+  const Fold fold(layout.size());
   return ceil_log2(static_cast<unsigned>(fold.positions)) + 1 + (fold.pairs > 0 ? 1 : 0);
 }
 
@@ -34,7 +36,8 @@ int lossy_hops(int size) noexcept {
 /// from the sender's own (bits that differ), so that all ranks do the same in the same order.
 enum Purpose : std::uint32_t { kFold, kScatter, kGather, kUnfold };
 
-Program make(int rank, int size) {
+Program make(int rank, const Layout& layout) {
+  const int size = layout.size();
   const Fold fold(size);
   const auto n = static_cast<std::uint32_t>(fold.positions);
   const auto key = static_cast<std::uint32_t>(rank), everybody = static_cast<std::uint32_t>(size);

@@ -17,14 +17,15 @@
 namespace wring::algorithm {
 namespace {
 
-std::uint32_t slices(int) noexcept { return 1; }
+std::uint32_t slices(const Layout&) noexcept { return 1; }
 
-int lossy_hops(int size) noexcept {
-  const auto p = static_cast<unsigned>(size);
+int lossy_hops(const Layout& layout) noexcept {
+  const auto p = static_cast<unsigned>(layout.size());
   return std::has_single_bit(p) ? ceil_log2(p) : std::bit_width(p) - 1 + 2;
 }
 
-Program make(int rank, int size) {
+Program make(int rank, const Layout& layout) {
+  const int size = layout.size();
   const Fold fold(size);
   constexpr std::uint32_t kFold = 0, kUnfold = 1, kRound = 2;
   Builder b(1);

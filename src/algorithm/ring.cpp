@@ -13,11 +13,12 @@
 namespace wring::algorithm {
 namespace {
 
-std::uint32_t slices(int size) noexcept { return static_cast<std::uint32_t>(size); }
+std::uint32_t slices(const Layout& layout) noexcept { return static_cast<std::uint32_t>(layout.size()); }
 
-int lossy_hops(int size) noexcept { return size; }
+int lossy_hops(const Layout& layout) noexcept { return layout.size(); }
 
-Program make(int rank, int size) {
+Program make(int rank, const Layout& layout) {
+  const int size = layout.size();
   const int right = (rank + 1) % size;
   const int left = (rank + size - 1) % size;
   auto slice = [&](int back) { return static_cast<std::uint32_t>((rank + 2 * size - back) % size); };

@@ -29,52 +29,51 @@ std::int64_t Program::find_receive(std::int32_t peer, std::uint32_t label) const
   return it->step;
 }
 
-Operand Builder::encode(Operand a, std::uint32_t slice, std::uint32_t key) {
-  Content content = a.ranks > 1 ? Content::partial : Content::contribution;
-  Operand out = new_frame(a.ranks);
-  frame_content_.push_back(content);
+Operand Builder::encode(Operand a, std::uint32_t slice, std::uint32_t key, bool raw) {
+  const Content content = a.ranks > 1 ? Content::partial : Content::contribution;
+  Operand out = new_frame(a.ranks, {content, raw});
   program_.steps.push_back({.kind = Step::Kind::encode, .content = content, .slice = slice, .a = a, .b = {},
-                            .out = out, .peer = -1, .label = 0, .key = key});
+                            .out = out, .peer = -1, .label = 0, .key = key, .raw = raw});
   return out;
 }
 
 void Builder::send(Operand frame, std::uint32_t slice, int peer, std::uint32_t label) {
-  program_.steps.push_back({.kind = Step::Kind::send, .content = frame_content_[frame.index], .slice = slice,
-                            .a = frame, .b = {}, .out = {}, .peer = peer, .label = label, .key = 0});
+  const Made made = made_[frame.index];
+  program_.steps.push_back({.kind = Step::Kind::send, .content = made.content, .slice = slice, .a = frame,
+                            .b = {}, .out = {}, .peer = peer, .label = label, .key = 0, .raw = made.raw});
 }
 
 Operand Builder::recv(int peer, std::uint32_t slice, std::uint32_t label, Content content,
-                      std::uint32_t ranks) {
-  Operand out = new_frame(ranks);
-  frame_content_.push_back(content);
+                      std::uint32_t ranks, bool raw) {
+  Operand out = new_frame(ranks, {content, raw});
   program_.steps.push_back({.kind = Step::Kind::recv, .content = content, .slice = slice, .a = {}, .b = {},
-                            .out = out, .peer = peer, .label = label, .key = 0});
+                            .out = out, .peer = peer, .label = label, .key = 0, .raw = raw});
   return out;
 }
 
 Operand Builder::combine(Operand lower, Operand upper, std::uint32_t slice) {
   Operand out{Operand::Kind::value, program_.values++, lower.ranks + upper.ranks};
   program_.steps.push_back({.kind = Step::Kind::combine, .content = Content::partial, .slice = slice,
-                            .a = lower, .b = upper, .out = out, .peer = -1, .label = 0, .key = 0});
+                            .a = lower, .b = upper, .out = out, .peer = -1, .label = 0, .key = 0,
+                            .raw = is_raw(lower) || is_raw(upper)});
   return out;
 }
 
-Operand Builder::publish(Operand a, std::uint32_t slice, std::uint32_t key) {
-  Operand out = new_frame(a.ranks);
-  frame_content_.push_back(Content::result);
+Operand Builder::publish(Operand a, std::uint32_t slice, std::uint32_t key, bool raw) {
+  Operand out = new_frame(a.ranks, {Content::result, raw});
   program_.steps.push_back({.kind = Step::Kind::publish, .content = Content::result, .slice = slice, .a = a,
-                            .b = {}, .out = out, .peer = -1, .label = 0, .key = key});
+                            .b = {}, .out = out, .peer = -1, .label = 0, .key = key, .raw = raw});
   return out;
 }
 
 void Builder::keep(Operand a, std::uint32_t slice) {
   program_.steps.push_back({.kind = Step::Kind::keep, .content = Content::result, .slice = slice, .a = a,
-                            .b = {}, .out = {}, .peer = -1, .label = 0, .key = 0});
+                            .b = {}, .out = {}, .peer = -1, .label = 0, .key = 0, .raw = false});
 }
 
 void Builder::store(Operand frame, std::uint32_t slice) {
   program_.steps.push_back({.kind = Step::Kind::store, .content = Content::result, .slice = slice, .a = frame,
-                            .b = {}, .out = {}, .peer = -1, .label = 0, .key = 0});
+                            .b = {}, .out = {}, .peer = -1, .label = 0, .key = 0, .raw = is_raw(frame)});
 }
 
 Program Builder::finish(std::uint32_t live_values) {

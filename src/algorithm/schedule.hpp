@@ -55,6 +55,8 @@ struct Step {
   /// encode, publish: stands for "rank" in stochastic rounding. Ranks that encode the same value for
   /// the same purpose give the same key, so that they produce the same bytes.
   std::uint32_t key = 0;
+  /// The frames that the step makes, moves or reads are raw, whatever the codec.
+  bool raw = false;
 };
 
 /// "encode", "send" ...
@@ -94,11 +96,14 @@ class Builder {
 
   static Operand own(std::uint32_t slice) { return {Operand::Kind::own, slice, 1}; }
 
-  Operand encode(Operand a, std::uint32_t slice, std::uint32_t key);
+  // raw: the frame is raw whatever the codec, as between ranks that share memory. Those who receive it
+  // say the same.
+  Operand encode(Operand a, std::uint32_t slice, std::uint32_t key, bool raw = false);
   void send(Operand frame, std::uint32_t slice, int peer, std::uint32_t label);
-  Operand recv(int peer, std::uint32_t slice, std::uint32_t label, Content content, std::uint32_t ranks);
+  Operand recv(int peer, std::uint32_t slice, std::uint32_t label, Content content, std::uint32_t ranks,
+               bool raw = false);
   Operand combine(Operand lower, Operand upper, std::uint32_t slice);
-  Operand publish(Operand a, std::uint32_t slice, std::uint32_t key);
+  Operand publish(Operand a, std::uint32_t slice, std::uint32_t key, bool raw = false);
   void keep(Operand a, std::uint32_t slice);
   void store(Operand frame, std::uint32_t slice);
 
@@ -106,8 +111,16 @@ class Builder {
   Program finish(std::uint32_t live_values);
 
  private:
-  Operand new_frame(std::uint32_t ranks) { return {Operand::Kind::frame, program_.frames++, ranks}; }
-  std::vector<Content> frame_content_;  // by frame index
+  struct Made {
+    Content content;
+    bool raw;
+  };
+  Operand new_frame(std::uint32_t ranks, Made made) {
+    made_.push_back(made);
+    return {Operand::Kind::frame, program_.frames++, ranks};
+  }
+  bool is_raw(Operand o) const { return o.kind == Operand::Kind::frame && made_[o.index].raw; }
+  std::vector<Made> made_;  // by frame index
   Program program_;
 };
 

@@ -15,11 +15,14 @@
 namespace wring::algorithm {
 namespace {
 
-std::uint32_t slices(int) noexcept { return 1; }
+std::uint32_t slices(const Layout&) noexcept { return 1; }
 
-int lossy_hops(int size) noexcept { return ceil_log2(static_cast<unsigned>(size)) + 1; }
+int lossy_hops(const Layout& layout) noexcept {
+  return ceil_log2(static_cast<unsigned>(layout.size())) + 1;
+}
 
-Program make(int rank, int size) {
+Program make(int rank, const Layout& layout) {
+  const int size = layout.size();
   constexpr std::uint32_t kUp = 0, kDown = 1;
   const auto me = static_cast<std::uint32_t>(rank);
   Builder b(1);

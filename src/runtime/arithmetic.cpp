@@ -35,13 +35,13 @@ Arithmetic::Arithmetic(const plan::Problem& problem, const codec::Spec& spec,
       wide_(!problem.encodable() || is_wide(problem.dtype)),
       real_size_(problem.encodable() ? size_of(real_) : problem.element_bytes) {}
 
-Form Arithmetic::wire_form(Content content) const noexcept {
-  if (spec_.lossy()) return Form::encoded;
+Form Arithmetic::wire_form(Content content, bool raw) const noexcept {
+  if (spec_.lossy() && !raw) return Form::encoded;
   return content == Content::partial || wide_ ? Form::real : Form::typed;
 }
 
-std::size_t Arithmetic::wire_bytes(Content content, std::size_t n) const noexcept {
-  switch (wire_form(content)) {
+std::size_t Arithmetic::wire_bytes(Content content, bool raw, std::size_t n) const noexcept {
+  switch (wire_form(content, raw)) {
     case Form::encoded: return 0;
     case Form::real: return n * real_size_;
     case Form::typed: return n * problem_.element_bytes;

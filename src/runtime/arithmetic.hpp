@@ -39,9 +39,10 @@ class Arithmetic {
  public:
   Arithmetic(const plan::Problem& problem, const codec::Spec& spec, const kernels::Kernels& kernels);
 
-  /// The form in which values of that content travel, and the payload size of n values, 0 if it varies.
-  Form wire_form(codec::Content content) const noexcept;
-  std::size_t wire_bytes(codec::Content content, std::size_t n) const noexcept;
+  /// The form in which values of that content travel, raw: whatever the codec; and the payload size of n
+  /// values, 0 if it varies.
+  Form wire_form(codec::Content content, bool raw) const noexcept;
+  std::size_t wire_bytes(codec::Content content, bool raw, std::size_t n) const noexcept;
   /// Bytes of n accumulators.
   std::size_t real_bytes(std::size_t n) const noexcept { return n * real_size_; }
 

@@ -253,7 +253,7 @@ bool Execution::receive(Tile& tile, std::uint32_t slot, std::uint32_t step_index
                         const codec::FrameHeader& header, const transport::Message& message) noexcept {
   const Step& step = plan_.program.steps[step_index];
   const Arithmetic::Place place = place_of(tile.index, step.slice);
-  const std::size_t expected = arithmetic_.wire_bytes(step.content, place.n);
+  const std::size_t expected = arithmetic_.wire_bytes(step.content, step.raw, place.n);
   if (tile.needs[step_index] == kDone || header.content != step.content || header.elements != place.n ||
       place.n == 0 || (expected != 0 && message.payload_bytes != expected)) {
     (void)give_up(fail(Code::corrupt_frame, 0,
@@ -261,7 +261,7 @@ bool Execution::receive(Tile& tile, std::uint32_t slot, std::uint32_t step_index
                        header.source, header.tile, header.elements, message.payload_bytes, place.n));
     return false;
   }
-  tile.frames[step.out.index].view = {message.payload, message.payload_bytes, arithmetic_.wire_form(step.content),
+  tile.frames[step.out.index].view = {message.payload, message.payload_bytes, arithmetic_.wire_form(step.content, step.raw),
                                       header.scale};
   complete(slot, step_index);
   return true;

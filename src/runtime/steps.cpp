@@ -73,7 +73,7 @@ View Execution::view_of(const Tile& tile, const Operand& o, Arithmetic::Place pl
 
 Execution::Ran Execution::run_encode(Tile& tile, const Step& step, Arithmetic::Place place) noexcept {
   Frame& frame = tile.frames[step.out.index];
-  if (arithmetic_.wire_form(step.content) != Form::encoded) {
+  if (arithmetic_.wire_form(step.content, step.raw) != Form::encoded) {
     // Raw: the frame is what is there already. A value stays until the frame is gone.
     frame.view = view_of(tile, step.a, place);
     if (step.a.kind == Operand::Kind::value) {
@@ -135,7 +135,7 @@ std::byte* Execution::final_place(const Tile& tile, const Step& step, Arithmetic
   const std::uint32_t next = program.successors[program.successor_from[at]];
   const Step& last = program.steps[next];
   const bool stores = last.kind == Step::Kind::keep || last.kind == Step::Kind::publish;
-  if (!stores || arithmetic_.wire_form(last.content) == Form::encoded || tile.needs[next] != 1) return nullptr;
+  if (!stores || arithmetic_.wire_form(last.content, last.raw) == Form::encoded || tile.needs[next] != 1) return nullptr;
   return result_at(place);
 }
 
@@ -177,7 +177,7 @@ Execution::Ran Execution::run_combine(Tile& tile, const Step& step, Arithmetic::
 
 Execution::Ran Execution::run_publish(Tile& tile, const Step& step, Arithmetic::Place place) noexcept {
   Frame& frame = tile.frames[step.out.index];
-  const bool encoded = arithmetic_.wire_form(step.content) == Form::encoded;
+  const bool encoded = arithmetic_.wire_form(step.content, step.raw) == Form::encoded;
   if (encoded) {
     frame.buffer = take_buffer(false);
     if (frame.buffer == nullptr) return Ran::starved;
@@ -198,7 +198,7 @@ Execution::Ran Execution::run_publish(Tile& tile, const Step& step, Arithmetic::
     status = arithmetic_.store(frame.view, place, scratch_, result);
   } else {
     if (!sum.home) arithmetic_.narrow(values, place, result);
-    frame.view = {result, place.n * plan_.problem.element_bytes, arithmetic_.wire_form(step.content), 0};
+    frame.view = {result, place.n * plan_.problem.element_bytes, arithmetic_.wire_form(step.content, step.raw), 0};
   }
   drop(tile, step.a);
   settle(tile, frame);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// test_schedule.cpp - programs of all algorithms, run symbolically for up to 65 ranks.
+// test_schedule.cpp - programs of all algorithms, run symbolically for up to 65 ranks on all sorts of nodes.
 //
 // Values are lists of ranks here: what a correct all-reduce must add, in which order, and how often it was
 // encoded on the way.
@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "algorithm/algorithm.hpp"
+#include "common/placements.hpp"
 
 namespace wring::algorithm {
 namespace {
@@ -55,6 +56,7 @@ bool try_step(RankState& state, int rank, std::uint32_t i, Wire& wire) {
       queue.pop_front();
       EXPECT_EQ(sent->slice, step.slice);
       EXPECT_EQ(sent->content, step.content);
+      EXPECT_EQ(sent->raw, step.raw);
       EXPECT_EQ(symbol.ranks.size(), step.out.ranks);
       state.frames[step.out.index] = symbol;
       break;
@@ -68,7 +70,7 @@ bool try_step(RankState& state, int rank, std::uint32_t i, Wire& wire) {
     case Step::Kind::encode:
     case Step::Kind::publish: {
       Symbol s = read(state, rank, step.a);
-      ++s.hops;
+      if (!step.raw) ++s.hops;
       state.frames[step.out.index] = s;
       if (step.kind == Step::Kind::publish) state.results[step.slice] = s;
       break;
@@ -92,47 +94,75 @@ bool try_step(RankState& state, int rank, std::uint32_t i, Wire& wire) {
   return true;
 }
 
-TEST_P(Schedule, AddsEveryRankOnceWithinThePromisedRoundings) {
-  const Algorithm& algorithm = *GetParam();
-  for (int size = 2; size <= 65; ++size) {
-    if (size > 33 && size < 63 && size != 48) continue;
-    SCOPED_TRACE(size);
-    std::vector<RankState> ranks(static_cast<std::size_t>(size));
+/// Runs the programs of all ranks to their end.
+void run(const Algorithm& algorithm, const Layout& layout, bool in_order) {
+  const int size = layout.size();
+  std::vector<RankState> ranks(static_cast<std::size_t>(size));
+  for (int r = 0; r < size; ++r) {
+    RankState& state = ranks[static_cast<std::size_t>(r)];
+    state.program = algorithm.make(r, layout);
+    state.needs = state.program.needs;
+    state.values.resize(state.program.values);
+    state.frames.resize(state.program.frames);
+    state.done.resize(state.program.steps.size());
+    EXPECT_EQ(state.program.slices, algorithm.slices(layout));
+  }
+  Wire wire;
+  for (bool moved = true; moved;) {
+    moved = false;
     for (int r = 0; r < size; ++r) {
       RankState& state = ranks[static_cast<std::size_t>(r)];
-      state.program = algorithm.make(r, size);
-      state.needs = state.program.needs;
-      state.values.resize(state.program.values);
-      state.frames.resize(state.program.frames);
-      state.done.resize(state.program.steps.size());
-      EXPECT_EQ(state.program.slices, algorithm.slices(size));
+      for (std::uint32_t i = 0; i < state.program.steps.size(); ++i) moved = try_step(state, r, i, wire) || moved;
     }
-    Wire wire;
-    for (bool moved = true; moved;) {
-      moved = false;
+  }
+  for (const auto& [key, queue] : wire) EXPECT_TRUE(queue.empty()) << "a frame that nobody receives";
+  std::map<std::uint32_t, std::vector<int>> order;
+  for (RankState& state : ranks) {
+    for (bool done : state.done) ASSERT_TRUE(done) << "a step that never runs";
+    ASSERT_EQ(state.results.size(), state.program.slices);
+    for (auto& [slice, symbol] : state.results) {
+      EXPECT_LE(symbol.hops, algorithm.lossy_hops(layout));
+      if (order.contains(slice)) {
+        EXPECT_EQ(symbol.ranks, order[slice]) << "ranks add in different order";
+      }
+      order[slice] = symbol.ranks;
+      std::sort(symbol.ranks.begin(), symbol.ranks.end());
+      for (int r = 0; r < size; ++r) ASSERT_EQ(symbol.ranks.at(static_cast<std::size_t>(r)), r);
+      ASSERT_EQ(symbol.ranks.size(), static_cast<std::size_t>(size));
+    }
+  }
+  if (in_order) {
+    for (const auto& [slice, ranks_added] : order) EXPECT_TRUE(std::is_sorted(ranks_added.begin(), ranks_added.end()));
+  }
+}
+
+TEST_P(Schedule, AddsEveryRankOnceWithinThePromisedRoundings) {
+  const Algorithm& algorithm = *GetParam();
+  const bool by_nodes = algorithm.symmetry == Symmetry::grid;
+  for (int size = 2; size <= 65; ++size) {
+    if (size > 33 && size < 63 && size != 48) continue;
+    for (const test::Placement& placement : test::kPlacements) {
+      SCOPED_TRACE(testing::Message() << size << " ranks " << placement.name);
+      const Layout layout(size, test::nodes_of(placement, size));
+      const bool in_order = std::string_view(algorithm.name) != "ring" && (placement.neighbours || !by_nodes);
+      run(algorithm, layout, in_order);
+      if (HasFatalFailure()) return;
+      if (!by_nodes) break;  // nothing depends on nodes
+    }
+  }
+}
+
+TEST_P(Schedule, FramesAreRawInsideNodesOnly) {
+  for (int size : {2, 5, 8, 13}) {
+    for (const test::Placement& placement : test::kPlacements) {
+      const Layout layout(size, test::nodes_of(placement, size));
       for (int r = 0; r < size; ++r) {
-        RankState& state = ranks[static_cast<std::size_t>(r)];
-        for (std::uint32_t i = 0; i < state.program.steps.size(); ++i) moved = try_step(state, r, i, wire) || moved;
-      }
-    }
-    for (const auto& [key, queue] : wire) EXPECT_TRUE(queue.empty()) << "a frame that nobody receives";
-    std::map<std::uint32_t, std::vector<int>> order;
-    for (RankState& state : ranks) {
-      for (bool done : state.done) ASSERT_TRUE(done) << "a step that never runs";
-      ASSERT_EQ(state.results.size(), state.program.slices);
-      for (auto& [slice, symbol] : state.results) {
-        EXPECT_LE(symbol.hops, algorithm.lossy_hops(size));
-        if (order.contains(slice)) {
-          EXPECT_EQ(symbol.ranks, order[slice]) << "ranks add in different order";
+        for (const Step& step : GetParam()->make(r, layout).steps) {
+          if (step.kind == Step::Kind::send && step.raw) {
+            EXPECT_TRUE(layout.share_a_node(r, step.peer)) << "rank " << r << " to " << step.peer << ", " << placement.name;
+          }
         }
-        order[slice] = symbol.ranks;
-        std::sort(symbol.ranks.begin(), symbol.ranks.end());
-        for (int r = 0; r < size; ++r) ASSERT_EQ(symbol.ranks.at(static_cast<std::size_t>(r)), r);
-        ASSERT_EQ(symbol.ranks.size(), static_cast<std::size_t>(size));
       }
-    }
-    if (std::string_view(algorithm.name) != "ring") {
-      for (const auto& [slice, ranks_added] : order) EXPECT_TRUE(std::is_sorted(ranks_added.begin(), ranks_added.end()));
     }
   }
 }
@@ -141,7 +171,7 @@ TEST_P(Schedule, ResultsWaitForAllReadersOfTheContribution) {
   // In place, the result overwrites the contribution.
   for (int size : {2, 3, 8, 13}) {
     for (int r = 0; r < size; ++r) {
-      const Program p = GetParam()->make(r, size);
+      const Program p = GetParam()->make(r, {size, Nodes::blocks(size, 3)});
       for (std::uint32_t i = 0; i < p.steps.size(); ++i) {
         const Step& reader = p.steps[i];
         if (reader.a.kind != Operand::Kind::own && reader.b.kind != Operand::Kind::own) continue;
