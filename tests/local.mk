@@ -9,6 +9,7 @@ unit_sources = \
   tests/unit/plan_problems.hpp \
   tests/unit/test_cases_half.cpp \
   tests/unit/test_cases_plan.cpp \
+  tests/unit/test_cast.cpp \
   tests/unit/test_codec_golden.cpp \
   tests/unit/test_codec_hostile.cpp \
   tests/unit/test_codec_roundtrip.cpp \

@@ -19,16 +19,19 @@ constexpr std::uint64_t kSteps = 256;
 }  // namespace
 
 CostModel::CostModel(const Problem& problem, const Settings& settings)
-    : problem_(problem), settings_(settings), link_(settings.network.link(problem.size)) {}
+    : problem_(problem), settings_(settings) {}
 
 const Cast& CostModel::cast(const algorithm::Algorithm& algorithm) {
   auto& entry = casts_[&algorithm];
   if (entry != nullptr) return *entry;
-  entry = std::make_unique<Cast>(algorithm, problem_.size);
-  // Ranks that stand for pairs are only nearly right: few steps are simulated for every rank.
+  const algorithm::Layout layout = problem_.layout();
+  entry = std::make_unique<Cast>(algorithm, layout);
+  // Ranks that stand for pairs, or for those of a node, are only nearly right: few steps are simulated
+  // for every rank.
   const std::uint64_t ranks = entry->programs().size();
-  if (ranks == 2 && entry->steps() / ranks * static_cast<std::uint64_t>(problem_.size) <= kSteps) {
-    entry = std::make_unique<Cast>(algorithm, problem_.size, true);
+  const bool nearly = entry->stands_for_others() && (ranks == 2 || layout.mixed());
+  if (nearly && entry->steps() / ranks * static_cast<std::uint64_t>(problem_.size) <= kSteps) {
+    entry = std::make_unique<Cast>(algorithm, layout, true);
   }
   return *entry;
 }
@@ -67,7 +70,7 @@ const Prediction& CostModel::simulated(const Candidate& c, std::uint64_t bytes) 
                   .codec = c.codec,
                   .geometry = g,
                   .depth = depth,
-                  .link = link_,
+                  .network = settings_.network,
                   .processor = settings_.processor};
   const auto tiles =
       static_cast<std::uint32_t>(std::max<std::uint64_t>(1, kSteps / actors.steps()));

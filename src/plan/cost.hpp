@@ -37,7 +37,6 @@ class CostModel {
 
   Problem problem_;
   const Settings& settings_;
-  Link link_;
   std::map<const algorithm::Algorithm*, std::unique_ptr<Cast>> casts_;
   using Key = std::tuple<const algorithm::Algorithm*, bool, std::uint64_t, std::uint64_t>;
   std::map<Key, Prediction> simulated_;

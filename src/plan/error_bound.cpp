@@ -20,7 +20,7 @@ ErrorBound::ErrorBound(const Problem& problem, const Choice& choice)
   double lossy = 0, absolute = 0;
   if (p > 1 && choice.codec.lossy()) {
     const codec::ErrorModel model = choice.codec.codec->error_model(choice.codec.params, real_of(problem.dtype));
-    const int hops = choice.algorithm->lossy_hops(p);
+    const int hops = choice.algorithm->lossy_hops(problem.layout());
     lossy = std::expm1(hops * std::log1p(model.relative));
     of_block_max_ = model.of_block_max;
     // Each of at most P encodings per level adds the absolute term, with what later roundings make of it.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # local.mk - sources of the plan room.
 libwring_core_la_SOURCES += \
+  %D%/cast.cpp \
+  %D%/cast.hpp \
   %D%/cost.cpp \
   %D%/cost.hpp \
   %D%/error_bound.cpp \

@@ -8,29 +8,21 @@ namespace wring::plan {
 /// Scheiman, 1995).
 struct Link {
   double latency = 0;    ///< seconds from the end of a send until a frame without bytes is there
-  double bandwidth = 0;  ///< bytes per second that a rank can send, and receive at the same time
+  double bandwidth = 0;  ///< bytes per second that can be sent, and received at the same time
   double overhead = 0;   ///< seconds of the processor for each frame sent, and for each received
   bool operator==(const Link&) const = default;
 };
 
-/// Links of a communicator. Every link of a plan is taken to be alike.
+/// Links of a communicator: all between nodes are taken to be alike, and all inside nodes.
 struct Network {
   /// Ethernet at 10 Gbit/s, of which tcp leaves 1.2 GB/s. 8 bytes between two hosts took 10.4 us
-  /// (docs/performance.md), most of it in the two ends: a system call each and waking up.
+  /// (docs/performance.md), most of it in the two ends: a system call each and waking up. The ranks
+  /// of a node share its link.
   Link between_nodes{.latency = 3.4e-6, .bandwidth = 1.2e9, .overhead = 3.5e-6};
   /// Shared memory through mailboxes and slots: 8 bytes between two ranks of a host took 0.36 us.
+  /// Every rank has one for itself.
   Link inside_node{.latency = 0.16e-6, .bandwidth = 8e9, .overhead = 0.1e-6};
-  /// Ranks that share a node's link. All in one node: inside_node is the link; else between_nodes.
-  int ranks_per_node = 1;
   bool operator==(const Network&) const = default;
-
-  /// What one of `size` ranks has for itself.
-  Link link(int size) const noexcept {
-    if (size <= ranks_per_node) return inside_node;
-    Link share = between_nodes;
-    share.bandwidth /= ranks_per_node;
-    return share;
-  }
 };
 
 /// What a rank computes with. memcpy and addition were measured at 18 GB/s; halved, as other

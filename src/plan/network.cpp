@@ -33,11 +33,11 @@ std::optional<double> parse(std::string_view text, const Unit (&units)[N]) {
   return std::nullopt;
 }
 
-bool parse_item(std::string_view name, std::string_view value, Network& out) {
+bool parse_item(std::string_view name, std::string_view value, Network& out, int& ranks_per_node) {
   if (name == "node") {
     const auto n = parse(value, kNumber);
     if (!n || *n < 1 || *n > 65536 || *n != std::floor(*n)) return false;
-    out.ranks_per_node = static_cast<int>(*n);
+    ranks_per_node = static_cast<int>(*n);
     return true;
   }
   Link& link = out.between_nodes;
@@ -51,8 +51,9 @@ bool parse_item(std::string_view name, std::string_view value, Network& out) {
 
 }  // namespace
 
-Status parse_network(std::string_view text, Network& out) {
+Status parse_network(std::string_view text, Network& out, int& ranks_per_node) {
   Network parsed = out;
+  int parsed_ranks = ranks_per_node;
   bool latency = false, overhead = false;
   std::string_view rest = text;
   while (!rest.empty()) {
@@ -64,7 +65,7 @@ Status parse_network(std::string_view text, Network& out) {
     const std::string_view name = item.substr(0, equal);
     latency = latency || name == "lat";
     overhead = overhead || name == "overhead";
-    if (!parse_item(name, value, parsed)) {
+    if (!parse_item(name, value, parsed, parsed_ranks)) {
       return fail(Code::invalid_arg, static_cast<int>(Arg::info),
                   "\"%.*s\" is not understood (expected lat=TIME, bw=RATE, overhead=TIME or "
                   "node=RANKS, as in "
@@ -75,6 +76,7 @@ Status parse_network(std::string_view text, Network& out) {
   if (latency && !overhead)
     parsed.between_nodes.overhead = kOverheadPart * parsed.between_nodes.latency;
   out = parsed;
+  ranks_per_node = parsed_ranks;
   return {};
 }
 

@@ -36,11 +36,12 @@ Plan make_plan(const Problem& problem, const Settings& settings, int rank) {
   Plan plan{.problem = problem, .choice = choose(problem, settings), .geometry = {}, .program = {}};
   const codec::Spec& spec = plan.choice.codec;
   const algorithm::Algorithm& algorithm = *plan.choice.algorithm;
-  plan.program = algorithm.make(rank, problem.size);
+  const algorithm::Layout layout = problem.layout();
+  plan.program = algorithm.make(rank, layout);
   const std::uint32_t slices = plan.program.slices;
   plan.geometry =
       cut(problem.count, spec.block(), slices,
-          segment_elements(problem, spec, slices, most_live_values(algorithm, problem.size),
+          segment_elements(problem, spec, slices, most_live_values(algorithm, layout),
                            plan.choice.segment_bytes, settings.max_payload));
   plan.rank = rank;
   plan.checksum = settings.checksum;

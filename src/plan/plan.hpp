@@ -30,7 +30,11 @@ struct Problem {
   std::uint32_t opaque_id = 0;
   int size = 1;
   codec::Spec codec;  ///< that was asked for; optional: raw where raw is faster
+  /// Which ranks share a node; the same on all ranks.
+  algorithm::Nodes nodes{};
   bool operator==(const Problem&) const = default;
+
+  algorithm::Layout layout() const { return {size, nodes}; }
 
   std::uint64_t bytes() const noexcept { return count * element_bytes; }
   /// Whether values can go through codecs at all.

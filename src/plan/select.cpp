@@ -56,6 +56,7 @@ std::vector<const algorithm::Algorithm*> algorithms_for(const Problem& problem,
                                                         const codec::Spec& codec) {
   std::vector<const algorithm::Algorithm*> out;
   for (const algorithm::Algorithm* a : algorithm::all()) {
+    if (a->worth_a_try != nullptr && !a->worth_a_try(problem.layout())) continue;
     if (!codec.lossy() || a->lossy_hops(kManyRanks) <= kMostRoundings) out.push_back(a);
   }
   if (is_half(problem)) {
@@ -81,9 +82,10 @@ std::vector<std::uint64_t> segments_for(const Settings& settings, std::uint64_t 
 std::vector<Priced> candidates(const Problem& problem, const Settings& settings,
                                const codec::Spec& codec, CostModel& model) {
   const std::uint64_t bytes = class_of(problem.bytes());
+  const algorithm::Layout layout = problem.layout();
   std::vector<Priced> out;
   for (const algorithm::Algorithm* a : algorithms_for(problem, codec)) {
-    for (const std::uint64_t segment : segments_for(settings, bytes / a->slices(problem.size))) {
+    for (const std::uint64_t segment : segments_for(settings, bytes / a->slices(layout))) {
       const Candidate c{a, codec, segment};
       out.push_back({c, model.simulated(c, bytes)});
     }
@@ -105,7 +107,7 @@ const Priced& best_of(const std::vector<Priced>& all) {
 
 const char* reason_of(const Problem& problem, const Candidate& c, CostModel& model) {
   if (c.codec.lossy()) return "lossy: at most two roundings of a value";
-  const bool rounds = c.algorithm->slices(problem.size) == 1;
+  const bool rounds = c.algorithm->slices(problem.layout()) == 1;
   if (is_half(problem)) {
     if (!model.sends_partial_sums(*c.algorithm)) {
       return "raw, 16 bits: partial sums in fp32 never cross the wire";
@@ -146,6 +148,8 @@ Choice built_in(const Problem& problem, const Settings& settings, const codec::S
 Choice given(const Problem& problem, const Settings& settings, Candidate c, const char* reason,
              CostModel& model) {
   if (settings.segment_bytes != 0) c.segment_bytes = settings.segment_bytes;
+  // Where an algorithm encodes nothing, as inside one node, no codec travels.
+  if (c.algorithm->lossy_hops(problem.layout()) == 0) c.codec = none();
   if (problem.codec.optional && c.codec.lossy()) {
     const Candidate raw{c.algorithm, none(), c.segment_bytes};
     if (model.seconds(raw, problem.bytes()) <= model.seconds(c, problem.bytes())) c = raw;

@@ -4,7 +4,9 @@
 // A rank's processor runs everything that is possible in one go, its clock ahead of the others':
 // nothing that others do changes the order of what it does, as frames are looked at only when it
 // has nothing else to do. What reaches others are events at the times at which they happen:
-//   head  the first byte of a frame is at the receiver, whose link takes frames one after another;
+//   head  the first byte of a frame is at the receiver, whose side of the link takes frames one
+//   after
+//         another;
 //   frame all of it is there;
 //   gone  all of it has left the sender;
 //   wake  the processor is free again, and something came meanwhile.
@@ -21,33 +23,6 @@ using algorithm::Content;
 using algorithm::Operand;
 using algorithm::Program;
 using algorithm::Step;
-using algorithm::Symmetry;
-
-Cast::Cast(const algorithm::Algorithm& algorithm, int size, bool all) {
-  const bool power = (size & (size - 1)) == 0;
-  int count = size;
-  if (!all && algorithm.symmetry == Symmetry::shift) count = 1;
-  if (!all && algorithm.symmetry == Symmetry::exchange) count = std::min(size, power ? 1 : 2);
-  for (int r = 0; r < count; ++r) programs_.push_back(algorithm.make(r, size));
-
-  for (std::int32_t r = 0; r < count; ++r) {
-    const Program& program = programs_[static_cast<std::size_t>(r)];
-    auto& targets = targets_.emplace_back(program.steps.size());
-    steps_ += program.steps.size();
-    for (std::size_t i = 0; i < program.steps.size(); ++i) {
-      const Step& step = program.steps[i];
-      if (step.kind != Step::Kind::send) continue;
-      // Who gets the frame, or stands for who gets it, and whom it comes from there.
-      std::int32_t to = step.peer, from = r;
-      if (to >= count) {
-        to = r;
-        from = algorithm.symmetry == Symmetry::shift ? (size - step.peer) % size : step.peer;
-      }
-      const auto receive = programs_[static_cast<std::size_t>(to)].find_receive(from, step.label);
-      targets[i] = {static_cast<std::uint32_t>(to), static_cast<std::uint32_t>(receive)};
-    }
-  }
-}
 
 namespace {
 
@@ -58,7 +33,7 @@ class Simulation {
         load_(load),
         tiles_(tiles),
         ranks_(cast.programs().size()),
-        uniform_(ranks_.size() < static_cast<std::size_t>(load.problem.size)) {
+        uniform_(cast.stands_for_others()) {
     const codec::CostModel model =
         load.codec.codec->cost_model(load.codec.params, real_of(load.problem.dtype));
     const double slow = load.processor.sharing;
@@ -69,15 +44,16 @@ class Simulation {
     encoded_ = model.encode_rate > 0;
     encoded_bytes_ = real_bytes_ / model.ratio;
     encode_ = encoded_ ? slow * real_bytes_ / model.encode_rate : 0;
-    decode_ = slow * real_bytes_ / (encoded_ ? model.decode_rate : load.processor.copy_rate);
-    decode_add_ = slow * real_bytes_ / (encoded_ ? model.decode_rate : load.processor.add_rate);
+    decode_ = encoded_ ? slow * real_bytes_ / model.decode_rate : 0;
     copy_ = slow * real_bytes_ / load.processor.copy_rate;
     add_ = slow * real_bytes_ / load.processor.add_rate;
-    overhead_ = slow * load.link.overhead;
-    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+    std::uint32_t links = 0;
+    for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+      links = std::max(links, cast.link(r) + 1);
       ranks_[r].program = &cast.programs()[r];
       ranks_[r].slots.resize(std::min(load.depth, tiles));
     }
+    between_.resize(links);
   }
 
   /// Seconds until all ranks are done.
@@ -89,10 +65,9 @@ class Simulation {
       Rank& rank = ranks_[e.rank];
       switch (e.kind) {
         case Event::Kind::head: {
-          const double seconds = bytes_of(e.rank, e.tile, e.step) / load_.link.bandwidth;
-          rank.receiving_until = std::max(e.time, rank.receiving_until) + seconds;
-          rank.receiving += seconds;
-          push(Event::Kind::frame, rank.receiving_until, e.rank, e.tile, e.step);
+          const double seconds = wire_seconds(e.rank, e.tile, e.step);
+          const double end = sides(e.rank, e.step).receiving.take(e.time, seconds);
+          push(Event::Kind::frame, end, e.rank, e.tile, e.step);
           break;
         }
         case Event::Kind::frame:
@@ -121,7 +96,8 @@ class Simulation {
   }
   double busiest() const {
     double most = work();
-    for (const Rank& r : ranks_) most = std::max({most, r.sending, r.receiving});
+    for (const Rank& r : ranks_) most = std::max(most, r.inside.busiest());
+    for (const Sides& link : between_) most = std::max(most, link.busiest());
     return most;
   }
 
@@ -146,6 +122,20 @@ class Simulation {
   struct Frame {
     std::uint32_t tile, step;
   };
+  /// What carries one frame at a time.
+  struct Side {
+    double until = 0, busy = 0;
+    /// Returns when what begins at `time`, or when the side is free, and takes `seconds` is over.
+    double take(double time, double seconds) {
+      until = std::max(time, until) + seconds;
+      busy += seconds;
+      return until;
+    }
+  };
+  struct Sides {
+    Side sending, receiving;
+    double busiest() const { return std::max(sending.busy, receiving.busy); }
+  };
   struct Rank {
     const Program* program = nullptr;
     std::vector<Slot> slots;
@@ -153,8 +143,8 @@ class Simulation {
     std::vector<Frame> early;
     std::queue<Frame> inbox;
     std::uint32_t next_tile = 0;
-    double computing_until = 0, sending_until = 0, receiving_until = 0;
-    double work = 0, sending = 0, receiving = 0;
+    Sides inside;  ///< of its node
+    double computing_until = 0, work = 0;
     bool wakes = false;
   };
 
@@ -169,33 +159,55 @@ class Simulation {
   }
   double bytes_of(std::uint32_t rank, std::uint32_t tile, std::uint32_t step_index) const {
     const Step& step = ranks_[rank].program->steps[step_index];
-    const double each = encoded_                           ? encoded_bytes_
+    const double each = encoded_ && !step.raw              ? encoded_bytes_
                         : step.content == Content::partial ? real_bytes_
                                                            : typed_bytes_;
     return each * elements(step, tile) + static_cast<double>(codec::kHeaderBytes);
   }
+  /// Seconds that a frame keeps a side of a link busy.
+  double wire_seconds(std::uint32_t rank, std::uint32_t tile, std::uint32_t step) const {
+    const std::uint32_t crossings = cast_.crossings(rank, step);
+    return std::max(1u, crossings) * bytes_of(rank, tile, step) / link_of(rank, step).bandwidth;
+  }
+  /// Where only some of those whom an actor stands for cross, who waits for whom goes around: what
+  /// a frame costs beside its bytes is what it costs on average.
+  Link link_of(std::uint32_t rank, std::uint32_t step) const {
+    const Link &in = load_.network.inside_node, &out = load_.network.between_nodes;
+    const std::uint32_t crossings = cast_.crossings(rank, step);
+    if (crossings == 0) return in;
+    const double part = crossings / static_cast<double>(cast_.ranks());
+    return {.latency = part * out.latency + (1 - part) * in.latency,
+            .bandwidth = out.bandwidth,
+            .overhead = part * out.overhead + (1 - part) * in.overhead};
+  }
+  Sides& sides(std::uint32_t rank, std::uint32_t step) {
+    return cast_.crossings(rank, step) > 0 ? between_[cast_.link(rank)] : ranks_[rank].inside;
+  }
+  double overhead(std::uint32_t rank, std::uint32_t step) const {
+    return load_.processor.sharing * link_of(rank, step).overhead;
+  }
   double seconds_of(const Step& step, std::uint32_t tile) const {
+    const bool encoded = encoded_ && !step.raw;
     double each = 0;
     switch (step.kind) {
       case Step::Kind::encode:
-        each = encode_;
+        each = encoded ? encode_ : 0;
         break;
       case Step::Kind::publish:
-        each = encoded_ ? encode_ + decode_ : copy_;
+        each = encoded ? encode_ + decode_ : copy_;
         break;
       case Step::Kind::keep:
         each = copy_;
         break;
       case Step::Kind::store:
-        each = decode_;
+        each = encoded ? decode_ : copy_;
         break;
       case Step::Kind::combine: {
         // The first frame is decoded, the second decoded and added; without frames it is a mere
         // sum.
         const int frames =
             (step.a.kind == Operand::Kind::frame) + (step.b.kind == Operand::Kind::frame);
-        each = frames == 0 ? add_ : decode_add_;
-        if (frames == 2 && encoded_) each += decode_;
+        each = frames > 0 && encoded ? frames * decode_ : add_;
         break;
       }
       case Step::Kind::send:
@@ -263,8 +275,9 @@ class Simulation {
         rank.ready.pop_back();
         clock = run_step(index, ref, clock);
       } else if (!rank.inbox.empty()) {
-        clock += overhead_;
-        rank.work += overhead_;
+        const double seconds = overhead(index, rank.inbox.front().step);
+        clock += seconds;
+        rank.work += seconds;
         take(rank, rank.inbox.front());
         rank.inbox.pop();
       } else {
@@ -294,15 +307,14 @@ class Simulation {
       rank.work += seconds;
       return clock + seconds;
     }
-    clock += overhead_;
-    rank.work += overhead_;
-    const double begin = std::max(clock, rank.sending_until);
-    const double seconds = bytes_of(index, tile, ref.step) / load_.link.bandwidth;
-    rank.sending_until = begin + seconds;
-    rank.sending += seconds;
+    const double spent = overhead(index, ref.step), seconds = wire_seconds(index, tile, ref.step);
+    clock += spent;
+    rank.work += spent;
+    const double end = sides(index, ref.step).sending.take(clock, seconds);
+    const double latency = link_of(index, ref.step).latency;
     const Cast::Target target = cast_.target(index, ref.step);
-    push(Event::Kind::head, begin + load_.link.latency, target.rank, tile, target.step);
-    push(Event::Kind::gone, rank.sending_until, index, tile, ref.step);
+    push(Event::Kind::head, end - seconds + latency, target.actor, tile, target.step);
+    push(Event::Kind::gone, end, index, tile, ref.step);
     return clock;
   }
 
@@ -310,14 +322,14 @@ class Simulation {
   const Load& load_;
   const std::uint32_t tiles_;
   std::vector<Rank> ranks_;
+  std::vector<Sides> between_;  // links of the nodes
   const bool uniform_;
   std::priority_queue<Event> events_;
   std::uint64_t order_ = 0;
   double end_ = 0;
   // Seconds, or bytes, for each element.
   double real_bytes_, typed_bytes_, encoded_bytes_;
-  double encode_, decode_, decode_add_, copy_, add_;
-  double overhead_;
+  double encode_, decode_, copy_, add_;
   bool encoded_;
 };
 

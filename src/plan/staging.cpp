@@ -30,11 +30,23 @@ std::size_t staged_bytes(const Problem& p, const codec::Spec& spec, std::uint64_
   return bytes;
 }
 
-std::uint32_t most_live_values(const algorithm::Algorithm& algorithm, int size) {
+std::uint32_t most_live_values(const algorithm::Algorithm& algorithm,
+                               const algorithm::Layout& layout) {
   // No algorithm holds more than one for each slice and one that is being sent. Only where that is
-  // too much to stage is it worth a program to know: rank 0 holds as many as any.
-  const std::uint32_t slices = algorithm.slices(size);
-  return slices <= 128 ? slices + 1 : algorithm.make(0, size).live_values;
+  // too much to stage is it worth a program to know: the first rank of a node holds as many as any
+  // other of a node of that size, and what a node has to hold goes to the fewest ranks where it has
+  // the fewest, but for nodes of one rank, which have nothing to add up by themselves.
+  const std::uint32_t slices = algorithm.slices(layout);
+  if (slices <= 128) return slices + 1;
+  const auto held = [&](int node) {
+    return algorithm.make(layout.leader(node), layout).live_values;
+  };
+  int few = layout.largest();
+  for (int n = 0; n < layout.nodes(); ++n) {
+    if (layout.ranks_on(n) > 1 && layout.ranks_on(n) < layout.ranks_on(few)) few = n;
+  }
+  const int fewest = layout.smallest();
+  return fewest == few ? held(few) : std::max(held(few), held(fewest));
 }
 
 std::uint64_t default_segment(std::uint64_t slice_bytes) {

@@ -12,7 +12,8 @@ std::uint64_t real_bytes(const Problem& problem);
 std::size_t staged_bytes(const Problem& problem, const codec::Spec& spec, std::uint64_t n);
 
 /// Most accumulators that a tile holds on any rank.
-std::uint32_t most_live_values(const algorithm::Algorithm& algorithm, int size);
+std::uint32_t most_live_values(const algorithm::Algorithm& algorithm,
+                               const algorithm::Layout& layout);
 
 /// Raw bytes of a segment where nobody says, for slices of that many bytes.
 std::uint64_t default_segment(std::uint64_t slice_bytes);

@@ -42,8 +42,8 @@ Status load_table(std::string_view text, std::vector<Rule>& out);
 Status read_text(const std::string& path, std::string& out);
 
 /// "lat=2us,bw=12.5GB/s,overhead=500ns,node=4": latency, bandwidth and overhead of the links
-/// between nodes, and ranks per node. What is left out stays as it is in out, but for the overhead,
+/// between nodes, and ranks per node. What is left out stays as it is, but for the overhead,
 /// which is a quarter of a latency that is given without it. The error text quotes what is wrong.
-Status parse_network(std::string_view text, Network& out);
+Status parse_network(std::string_view text, Network& out, int& ranks_per_node);
 
 }  // namespace wring::plan

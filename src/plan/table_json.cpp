@@ -264,6 +264,7 @@ std::string to_json(const Table& table) {
     entries.push_back(entry);
   }
   const Link& link = table.network.between_nodes;
+  const algorithm::Layout layout = table.problem.layout();
   const Json root{{"$schema", "tuning.schema.json"},
                   {"format", kFormat},
                   {"version", kVersion},
@@ -275,7 +276,7 @@ std::string to_json(const Table& table) {
                       {{"latency", link.latency},
                        {"bandwidth", link.bandwidth},
                        {"overhead", link.overhead},
-                       {"ranks_per_node", table.network.ranks_per_node}}},
+                       {"ranks_per_node", layout.ranks_on(layout.largest())}}},
                      {"entries", entries}}}}};
   return root.dump(2) + '\n';
 }

@@ -93,7 +93,6 @@ Status Communicator::start() {
   MPI_Comm_set_errhandler(own_comm_, MPI_ERRORS_RETURN);
   WRING_TRY(agree_on_settings());
   WRING_TRY(open_transport());
-  settings_.network.ranks_per_node = ranks_per_node_;
   return tune_ == Tune::model ? Status{} : measure_network();
 }
 
@@ -140,9 +139,12 @@ Status Communicator::count_neighbours(transport::Bootstrap& boot) {
   // name, which is all that this needs; launchers may bind ranks, so the sets of all of them count.
   struct Seat {
     char host[64];
+    char node[64];
     cpu_set_t processors;
   } mine{};
   gethostname(mine.host, sizeof mine.host - 1);
+  const std::string& node = config().node;
+  std::strncpy(mine.node, node.empty() ? mine.host : node.c_str(), sizeof mine.node - 1);
   if (sched_getaffinity(0, sizeof mine.processors, &mine.processors) != 0) CPU_SET(0, &mine.processors);
   std::vector<Seat> all(static_cast<std::size_t>(size_));
   WRING_TRY(boot.allgather(&mine, sizeof mine, all.data()));
@@ -151,7 +153,10 @@ Status Communicator::count_neighbours(transport::Bootstrap& boot) {
     cpu_set_t processors{};
   };
   std::map<std::string, Host> hosts;
+  std::map<std::string, int> nodes;
+  std::vector<int> node_of;
   for (const Seat& seat : all) {
+    node_of.push_back(nodes.try_emplace(seat.node, static_cast<int>(nodes.size())).first->second);
     Host& host = hosts[seat.host];
     ++host.ranks;
     CPU_OR(&host.processors, &host.processors, &seat.processors);
@@ -161,9 +166,9 @@ Status Communicator::count_neighbours(transport::Bootstrap& boot) {
   one_host_ = here.ranks == size_;
   // The same on all ranks: choices rest on them.
   for (const auto& [name, host] : hosts) {
-    ranks_per_node_ = std::max(ranks_per_node_, host.ranks);
     settings_.processor.sharing = std::max(settings_.processor.sharing, static_cast<double>(host.ranks) / CPU_COUNT(&host.processors));
   }
+  nodes_ = algorithm::Nodes(node_of);
   return {};
 }
 
@@ -231,7 +236,7 @@ std::size_t Communicator::set_of(const CallKey& key) noexcept {
 
 plan::Problem Communicator::problem(MPI_Count count, const Reduction& reduction, const codec::Spec& spec) const {
   return {.count = static_cast<std::uint64_t>(count), .dtype = reduction.dtype, .element_bytes = reduction.element_bytes,
-          .op = reduction.op, .opaque_id = reduction.id, .size = size_, .codec = spec};
+          .op = reduction.op, .opaque_id = reduction.id, .size = size_, .codec = spec, .nodes = nodes_};
 }
 
 Status Communicator::make_call(const CallKey& key, const Reduction& reduction, const codec::Spec& spec,
@@ -366,7 +371,8 @@ Status Communicator::check_passed_on(MPI_Count count, MPI_Datatype datatype) {
 
   const plan::Problem problem{.count = 1, .dtype = Dtype::opaque, .element_bytes = 1, .op = Op::other,
                               .opaque_id = static_cast<std::uint32_t>(key >> 32), .size = size_,
-                              .codec = {.codec = codec::all().front(), .params = codec::all().front()->defaults}};
+                              .codec = {.codec = codec::all().front(), .params = codec::all().front()->defaults},
+                              .nodes = nodes_};
   const plan::Plan plan = plan::make_plan(problem, settings_, rank_);
   Execution check(plan, session_->channel(), device::host_pool(), context_);
   check.pose_as(static_cast<std::uint64_t>(count));

@@ -142,7 +142,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   int rank_ = 0, size_ = 1;
   bool one_host_ = false;        ///< all ranks run on this host
   bool oversubscribed_ = false;  ///< more ranks on this host than processors
-  int ranks_per_node_ = 1;       ///< on the host that has most
+  algorithm::Nodes nodes_;       ///< which ranks share one
   std::uint64_t context_ = 0;
   std::string wanted_transport_;
   /// Where figures for the choice of algorithms come from.

@@ -34,7 +34,7 @@ constexpr double kOverheadShare = 1.0 / 3;
 constexpr double kSlowestRoundInside = 5e-6, kLeastBandwidthInside = 1e9;
 
 /// Communicators with equal shapes are taken to be alike.
-using Shape = std::tuple<int, int, const char*>;  // ranks, most of them on one host, transport
+using Shape = std::tuple<int, int, int, const char*>;  // ranks, nodes, most ranks on one node, transport
 struct Known {
   std::mutex mutex;
   std::map<Shape, plan::Link> links;
@@ -42,6 +42,40 @@ struct Known {
 Known& known() {
   static Known k;
   return k;
+}
+
+/// Rounds of recursive doubling in which frames cross between nodes; all where there is one node only. The
+/// others are so much faster that they do not count.
+int slow_rounds(const algorithm::Layout& layout) {
+  // With ranks beside a power of two a round is added at either end.
+  const int size = layout.size();
+  const int rounds = algorithm::ceil_log2(static_cast<unsigned>(size)) + ((size & (size - 1)) == 0 ? 0 : 1);
+  if (!layout.mixed()) return rounds;
+  int slow = 0;
+  for (int mask = 1; mask < size; mask *= 2) {
+    for (int r = 0; r < size; ++r) {
+      if ((r ^ mask) >= size || layout.share_a_node(r, r ^ mask)) continue;
+      ++slow;
+      break;
+    }
+  }
+  return slow;
+}
+
+/// Ranks whose next one is on another node; all where there is one node only.
+struct RingCrossings {
+  int all = 0, of_a_node = 0;  ///< of that with the most
+};
+RingCrossings ring_crossings(const algorithm::Layout& layout) {
+  if (!layout.mixed()) return {layout.size(), 1};
+  RingCrossings out;
+  std::vector<int> of_node(static_cast<std::size_t>(layout.nodes()));
+  for (int r = 0; r < layout.size(); ++r) {
+    if (layout.share_a_node(r, (r + 1) % layout.size())) continue;
+    ++out.all;
+    out.of_a_node = std::max(out.of_a_node, ++of_node[static_cast<std::size_t>(layout.node_of(r))]);
+  }
+  return out;
 }
 
 /// To the next power of 2^(1/2): what differs from run to run by chance should not change choices.
@@ -75,22 +109,24 @@ Status Communicator::time_calls(const plan::Problem& problem, const plan::Settin
 Status Communicator::measure_link(plan::Link& link) {
   const codec::Codec* none = codec::all().front();
   plan::Problem problem{.count = kSmallCount, .dtype = Dtype::f32, .element_bytes = 4, .op = Op::sum, .opaque_id = 0,
-                        .size = size_, .codec = {.codec = none, .params = none->defaults}};
+                        .size = size_, .codec = {.codec = none, .params = none->defaults},
+                        .nodes = nodes_};
+  const algorithm::Layout layout = problem.layout();
   plan::Settings settings = settings_;
   double small = 0, large = 0;
   settings.algorithm = algorithm::find("recursive_doubling");
   WRING_TRY(time_calls(problem, settings, {}, kSmallCalls, small));
-  // With ranks beside a power of two a round is added at either end.
-  const int log = algorithm::ceil_log2(static_cast<unsigned>(size_));
-  const int rounds = (size_ & (size_ - 1)) == 0 ? log : log + 1;
-  double round = rounded(small / rounds);
+  double round = rounded(small / slow_rounds(layout));
 
   const auto ranks = static_cast<std::uint64_t>(size_);
   problem.count = kBandwidthBytes * ranks / (2 * (ranks - 1)) / sizeof(float);
   settings.algorithm = algorithm::find("ring");
   WRING_TRY(time_calls(problem, settings, {}, kLargeCalls, large));
-  const double wire = std::max(large - 2 * (size_ - 1) * round, large / 2);
-  double bandwidth = rounded(static_cast<double>(kBandwidthBytes) / wire);
+  // Of the hops around the ring those between nodes count, and a node's link carries the frames of all its
+  // ranks that send to another.
+  const RingCrossings crossings = ring_crossings(layout);
+  const double wire = std::max(large - 2.0 * (size_ - 1) * crossings.all / size_ * round, large / 2);
+  double bandwidth = rounded(crossings.of_a_node * static_cast<double>(kBandwidthBytes) / wire);
   if (one_host_) {
     round = std::min(round, kSlowestRoundInside);
     bandwidth = std::max(bandwidth, kLeastBandwidthInside);
@@ -101,7 +137,8 @@ Status Communicator::measure_link(plan::Link& link) {
 
 Status Communicator::measure_network() {
   plan::Network& network = settings_.network;
-  const Shape shape{size_, ranks_per_node_, transport_->name};
+  const algorithm::Layout layout(size_, nodes_);
+  const Shape shape{size_, layout.nodes(), layout.ranks_on(layout.largest()), transport_->name};
   plan::Link link;
   int measured = 0;
   {
@@ -115,7 +152,7 @@ Status Communicator::measure_network() {
   WRING_TRY(mpi_status(PMPI_Bcast(&measured, 1, MPI_INT, 0, own_comm_), "MPI_Bcast"));
   if (!measured) WRING_TRY(measure_link(link));
   WRING_TRY(mpi_status(PMPI_Bcast(&link, sizeof link, MPI_BYTE, 0, own_comm_), "MPI_Bcast"));
-  (size_ <= ranks_per_node_ ? network.inside_node : network.between_nodes) = link;
+  (layout.nodes() == 1 ? network.inside_node : network.between_nodes) = link;
   std::lock_guard lock(known().mutex);
   known().links[shape] = link;
   if (rank_ == 0 && !measured) {

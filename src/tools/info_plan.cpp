@@ -84,11 +84,14 @@ plan::Problem problem_of(const PlanRequest& request) {
 }  // namespace
 
 void print_plan(const PlanRequest& request) {
-  const plan::Problem problem = problem_of(request);
+  plan::Problem problem = problem_of(request);
   plan::Settings settings = settings_from_environment();
-  if (Status status = plan::parse_network(request.net, settings.network); status.is_error()) {
+  int per_node = 1;
+  if (Status status = plan::parse_network(request.net, settings.network, per_node);
+      status.is_error()) {
     throw std::invalid_argument(std::string("--net: ") + status.what());
   }
+  problem.nodes = algorithm::Nodes::blocks(problem.size, per_node);
   if (request.ranks == 1) {
     if (request.json) throw std::invalid_argument("--json: one rank needs no table");
     std::printf("one rank: the input is the result\n");
@@ -101,11 +104,16 @@ void print_plan(const PlanRequest& request) {
     std::fputs(text.c_str(), stdout);
     return;
   }
-  const plan::Link link = settings.network.link(request.ranks);
-  std::printf("%d ranks, %s, %s, codec %s; each rank's link: latency %s, %.4g GB/s, overhead %s\n",
-              request.ranks, request.type.c_str(), request.op.c_str(),
-              codec::to_string(problem.codec).c_str(), format_seconds(link.latency).c_str(),
-              link.bandwidth / 1e9, format_seconds(link.overhead).c_str());
+  const algorithm::Layout layout = problem.layout();
+  const plan::Network& network = settings.network;
+  const plan::Link& link = layout.nodes() == 1 ? network.inside_node : network.between_nodes;
+  const std::string nodes =
+      layout.mixed() ? " on " + std::to_string(layout.nodes()) + " nodes" : "";
+  std::printf("%d ranks%s, %s, %s, codec %s; each %s's link: latency %s, %.4g GB/s, overhead %s\n",
+              request.ranks, nodes.c_str(), request.type.c_str(), request.op.c_str(),
+              codec::to_string(problem.codec).c_str(), layout.mixed() ? "node" : "rank",
+              format_seconds(link.latency).c_str(), link.bandwidth / 1e9,
+              format_seconds(link.overhead).c_str());
   std::fputs(plan::to_text(table).c_str(), stdout);
 }
 

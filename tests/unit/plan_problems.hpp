@@ -25,6 +25,12 @@ inline Problem problem_of(std::uint64_t count, Dtype dtype, int size, const char
           .codec = spec_of(codec)};
 }
 
+/// The same, with that many neighbouring ranks on each node.
+inline Problem on_nodes(Problem problem, int ranks_per_node) {
+  problem.nodes = algorithm::Nodes::blocks(problem.size, ranks_per_node);
+  return problem;
+}
+
 /// A sum of that many bytes over `size` ranks.
 inline Problem sum_of_bytes(int size, std::uint64_t bytes, const char* codec,
                             Dtype dtype = Dtype::f32) {

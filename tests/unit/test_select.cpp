@@ -131,11 +131,12 @@ TEST(Select, ManyRanksWithShortSharesGoRaw) {
 }
 
 TEST(Select, RanksOfANodeShareItsLink) {
-  Settings s;
-  const double apart = choose(sum_of_bytes(16, 1 << 24, "none"), s).seconds;
-  s.network.ranks_per_node = 4;
-  EXPECT_NEAR(choose(sum_of_bytes(16, 1 << 24, "none"), s).seconds / apart, 4, 0.2);
-  EXPECT_LT(choose(sum_of_bytes(4, 1 << 24, "none"), s).seconds,
+  Settings direct;
+  direct.algorithm = algorithm::find("direct");
+  const Problem p = sum_of_bytes(16, 1 << 24, "none");
+  EXPECT_NEAR(choose(on_nodes(p, 4), direct).seconds / choose(p, direct).seconds, 4 * 12 / 15.0,
+              0.2);
+  EXPECT_LT(choose(on_nodes(sum_of_bytes(4, 1 << 24, "none"), 4), {}).seconds,
             0.5 * choose(sum_of_bytes(4, 1 << 24, "none"), {}).seconds)
       << "four ranks are all of one node";
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "codec/frame.hpp"
+#include "common/placements.hpp"
 #include "plan/simulate.hpp"
 #include "plan/staging.hpp"
 
@@ -27,10 +28,11 @@ struct Scenario {
   const char* codec = "none";
   std::uint64_t segment = 1 << 20;  ///< bytes; a whole slice unless said otherwise
   std::uint32_t depth = 4;
-  Link link = kLink;
+  Link link = kLink;  ///< between nodes
   Processor processor = kFree;
   bool all = false;               ///< simulate every rank
   std::uint32_t tiles = 1 << 20;  ///< simulated one by one
+  algorithm::Nodes nodes{};
 };
 
 Prediction predict(const Scenario& run) {
@@ -41,14 +43,16 @@ Prediction predict(const Scenario& run) {
                         .op = Op::sum,
                         .opaque_id = 0,
                         .size = run.size,
-                        .codec = spec_of(run.codec)};
-  const Geometry g = cut(problem.count, problem.codec.block(), a.slices(run.size), run.segment / 4);
-  return simulate(Cast(a, run.size, run.all),
+                        .codec = spec_of(run.codec),
+                        .nodes = run.nodes};
+  const algorithm::Layout layout = problem.layout();
+  const Geometry g = cut(problem.count, problem.codec.block(), a.slices(layout), run.segment / 4);
+  return simulate(Cast(a, layout, run.all),
                   {.problem = problem,
                    .codec = problem.codec,
                    .geometry = g,
                    .depth = std::min(run.depth, g.tiles),
-                   .link = run.link,
+                   .network = {.between_nodes = run.link},
                    .processor = run.processor},
                   run.tiles);
 }
@@ -132,12 +136,61 @@ TEST(Simulate, OneRankStandsForAll) {
           SCOPED_TRACE(testing::Message()
                        << a->name << ", " << p << " ranks, " << bytes << ' ' << codec);
           double near = 1e-9;
-          // Ranks of direct add the same frames in other places.
-          if (a == algorithm::find("direct")) near = 0.01;
+          // Ranks of direct, and of hierarchical, add the same frames in other places.
+          if (a == algorithm::find("direct") || a->symmetry == algorithm::Symmetry::grid)
+            near = 0.01;
           // Pairs are taken to wait for pairs, while ranks without one begin at once.
           if (a->symmetry == algorithm::Symmetry::exchange && (p & (p - 1)) != 0) {
             near = bytes == unit ? 0.35 : 0.06;
           }
+          EXPECT_NEAR(one, all, near * all);
+        }
+      }
+    }
+  }
+}
+
+TEST(Simulate, RanksOfANodeShareItsLink) {
+  const double n = 1 << 20, l = kLink.latency;
+  // One rank of each node sends to the next: the link is its own.
+  Scenario ring{"ring", 16, 1 << 20};
+  ring.all = true;
+  const double alone = seconds(ring);
+  ring.nodes = algorithm::Nodes::blocks(16, 4);
+  EXPECT_LE(seconds(ring), alone);
+  EXPECT_GE(seconds(ring), 2 * 15 * wire(n / 16));
+  // All four send to all ranks of the other nodes, twice, one after another.
+  Scenario direct{"direct", 16, 1 << 20};
+  for (const bool all : {false, true}) {
+    direct.all = all;
+    direct.nodes = algorithm::Nodes::blocks(16, 4);
+    EXPECT_GE(seconds(direct), 2 * 4 * 12 * wire(n / 16));
+    EXPECT_LE(seconds(direct), 1.1 * 2 * (l + 4 * 12 * wire(n / 16)));
+  }
+  // Round robin, every rank sends to another node.
+  ring.nodes = test::nodes_of({"", [](int rank) { return rank % 4; }, false}, 16);
+  EXPECT_NEAR(seconds(ring) / (2 * 15 * (l + 4 * wire(n / 16))), 1, 0.05);
+}
+
+TEST(Simulate, OneRankStandsForNodes) {
+  for (const algorithm::Algorithm* a : algorithm::all()) {
+    for (const auto& [p, ranks] :
+         {std::pair{4, 2}, {8, 2}, {8, 4}, {16, 4}, {32, 8}, {12, 4}, {7, 3}}) {
+      for (const std::uint64_t bytes : {std::uint64_t{1} << 14, std::uint64_t{1} << 22}) {
+        for (const char* codec : {"none", "int8"}) {
+          Scenario run{a->name, p, bytes, codec, 1 << 16};
+          run.link.overhead = 1e-6;
+          run.processor = {};
+          run.nodes = algorithm::Nodes::blocks(p, ranks);
+          const double one = seconds(run);
+          run.all = true;
+          const double all = seconds(run);
+          SCOPED_TRACE(testing::Message() << a->name << ", " << p << " ranks, " << ranks
+                                          << " on a node, " << bytes << ' ' << codec);
+          // Short frames of ranks that share a link need not come together. Of pairs, one half
+          // sends what all are taken to send.
+          double near = bytes < 1 << 20 ? 0.3 : 0.1;
+          if (a->symmetry == algorithm::Symmetry::exchange && (p & (p - 1)) != 0) near = 1;
           EXPECT_NEAR(one, all, near * all);
         }
       }

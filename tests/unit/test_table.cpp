@@ -20,9 +20,12 @@ namespace {
 
 constexpr std::uint64_t kAnyBytes = 8;  // tables are for all counts
 
+/// Settings for those links. Problems say themselves how many ranks share a node.
 Settings settings_of(const char* net) {
   Settings s;
-  EXPECT_TRUE(parse_network(net, s.network).ok());
+  int ranks_per_node = 1;
+  EXPECT_TRUE(parse_network(net, s.network, ranks_per_node).ok());
+  EXPECT_EQ(ranks_per_node, 1);
   return s;
 }
 
@@ -84,24 +87,26 @@ TEST(Table, CoversEverySizeOnceWithWhatChooseSays) {
 
 TEST(Network, AsText) {
   Network n;
-  ASSERT_TRUE(parse_network("lat=2us,bw=12.5GB/s,overhead=300ns,node=8", n).ok());
+  int ranks = 1;
+  ASSERT_TRUE(parse_network("lat=2us,bw=12.5GB/s,overhead=300ns,node=8", n, ranks).ok());
   EXPECT_DOUBLE_EQ(n.between_nodes.latency, 2e-6);
   EXPECT_DOUBLE_EQ(n.between_nodes.bandwidth, 12.5e9);
   EXPECT_DOUBLE_EQ(n.between_nodes.overhead, 300e-9);
-  EXPECT_EQ(n.ranks_per_node, 8);
-  ASSERT_TRUE(parse_network("bw=1Gbit/s", n).ok());
+  EXPECT_EQ(ranks, 8);
+  ASSERT_TRUE(parse_network("bw=1Gbit/s", n, ranks).ok());
   EXPECT_DOUBLE_EQ(n.between_nodes.latency, 2e-6);
   EXPECT_DOUBLE_EQ(n.between_nodes.bandwidth, 125e6);
   EXPECT_DOUBLE_EQ(n.between_nodes.overhead, 300e-9);
-  ASSERT_TRUE(parse_network("lat=0.004ms", n).ok());
+  ASSERT_TRUE(parse_network("lat=0.004ms", n, ranks).ok());
   EXPECT_EQ(n.between_nodes.overhead, n.between_nodes.latency / 4);
   const Network before = n;
   for (const char* bad :
        {"lat", "lat=", "lat=2", "lat=-2us", "lat=2GB/s", "bw=2us", "bw=0GB/s", "latency=2us",
         "lat=2us,bw=x", "lat=nanus", "node=0", "node=1.5", "=2us"}) {
-    const Status status = parse_network(bad, n);
+    const Status status = parse_network(bad, n, ranks);
     EXPECT_EQ(status.code(), Code::invalid_arg) << bad;
     EXPECT_EQ(n, before) << bad;
+    EXPECT_EQ(ranks, 8) << bad;
   }
 }
 
