@@ -33,6 +33,7 @@ unit_sources = \
 # tests/sim: many ranks in one process, over transport/loop. Headers are listed too.
 sim_sources = \
   tests/common/expected.hpp \
+  tests/common/placements.hpp \
   tests/common/sim_cases.hpp \
   tests/sim/sim.hpp \
   tests/sim/test_allreduce.cpp \
@@ -67,6 +68,7 @@ mpi_programs = \
   tests/mpi/test_arguments \
   tests/mpi/test_communicators \
   tests/mpi/test_environment \
+  tests/mpi/test_hierarchical \
   tests/mpi/test_killed \
   tests/mpi/test_lifetime \
   tests/mpi/test_long_run \
@@ -93,6 +95,11 @@ mpi_tests = \
   tests/mpi/test_environment_rules.mpitest \
   tests/mpi/test_environment_silent.mpitest \
   tests/mpi/test_environment_tune.mpitest \
+  tests/mpi/test_hierarchical_growing.mpitest \
+  tests/mpi/test_hierarchical_mpi.mpitest \
+  tests/mpi/test_hierarchical_pairs.mpitest \
+  tests/mpi/test_hierarchical_round_robin.mpitest \
+  tests/mpi/test_hierarchical_together.mpitest \
   tests/mpi/test_killed.mpitest \
   tests/mpi/test_killed_nonblocking.mpitest \
   tests/mpi/test_killed_plan.mpitest \
@@ -142,6 +149,7 @@ mpi_tests = \
   tests/mpi/test_values_mpi.mpitest
 core_ldadd = libwring_core.la $(MPI_LDFLAGS) $(MPI_LIBS)
 tests_mpi_test_environment_LDADD = $(core_ldadd)
+tests_mpi_test_hierarchical_LDADD = $(core_ldadd)
 tests_mpi_test_killed_LDFLAGS = $(AM_LDFLAGS) -pthread
 tests_mpi_test_long_run_LDADD = $(core_ldadd)
 tests_mpi_test_threads_LDFLAGS = $(AM_LDFLAGS) -pthread

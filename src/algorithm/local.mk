@@ -5,6 +5,7 @@ libwring_core_la_SOURCES += \
   %D%/algorithms.def \
   %D%/direct.cpp \
   %D%/fold.hpp \
+  %D%/hierarchical.cpp \
   %D%/layout.cpp \
   %D%/layout.hpp \
   %D%/rabenseifner.cpp \

@@ -55,6 +55,10 @@ inline std::vector<Call> calls_of(const plan::Problem& problem,
   for (int r = 0; r < problem.size; ++r) {
     Call& call = calls[static_cast<std::size_t>(r)];
     call.problem = problem;
+    // What looks at nodes gets some, not all of one size.
+    if (algorithm != nullptr && algorithm->symmetry == algorithm::Symmetry::grid) {
+      call.problem.nodes = algorithm::Nodes::blocks(problem.size, 3);
+    }
     call.settings.algorithm = algorithm;
     call.settings.segment_bytes = 2048;
     call.in_place = in_place;

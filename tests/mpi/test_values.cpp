@@ -28,7 +28,7 @@ using wring::test::Value;
 int g_rank, g_size;
 const std::vector<std::string> kCodecs{"none", "fp16", "bf16", "int8", "int4", "auto", "auto:bf16"};
 const std::vector<std::string> kAlgorithms{"auto", "recursive_doubling", "tree", "ring", "rabenseifner",
-                                            "direct"};
+                                            "direct", "hierarchical"};
 
 MPIX_Codec codec_of(const std::string& name) {
   static MPIX_Codec bf16_perhaps = MPIX_CODEC_NULL;

@@ -84,5 +84,19 @@ TEST(Cast, ARankPutsTheFramesOfItsNodeOnTheLink) {
   }
 }
 
+TEST(Cast, HierarchicalSendsOneRanksShare) {
+  // What crosses is what `direct` sends among as many nodes.
+  const algorithm::Algorithm &hierarchical = *algorithm::find("hierarchical"),
+                             &direct = *algorithm::find("direct");
+  for (int ranks : {2, 4, 8}) {
+    const Layout layout(16, algorithm::Nodes::blocks(16, ranks));
+    const double part =
+        static_cast<double>(crossings({hierarchical, layout})) / hierarchical.slices(layout);
+    const Layout nodes(16 / ranks);
+    const double expected = static_cast<double>(crossings({direct, nodes})) / direct.slices(nodes);
+    EXPECT_DOUBLE_EQ(part, expected) << ranks;
+  }
+}
+
 }  // namespace
 }  // namespace wring::plan

@@ -141,6 +141,34 @@ TEST(Select, RanksOfANodeShareItsLink) {
       << "four ranks are all of one node";
 }
 
+TEST(Select, HierarchicalWhereRanksShareNodes) {
+  for (int nodes : {2, 4, 8}) {
+    for (int ranks : {2, 4, 8}) {
+      for (const char* codec : {"bf16", "int8"}) {
+        const Problem p = sum_of_bytes(nodes * ranks, 64 << 20, codec);
+        SCOPED_TRACE(testing::Message() << nodes << " nodes of " << ranks << ' ' << codec);
+        const Choice on = choose(on_nodes(p, ranks), {});
+        EXPECT_EQ(name_of_choice(on), std::string("hierarchical + ") + codec);
+        // Each link carries what one rank alone on a node would send.
+        const Choice alone = choose(sum_of_bytes(nodes, 64 << 20, codec), {});
+        EXPECT_LT(on.seconds, 1.2 * alone.seconds);
+        // Where nodes make no difference, neither does it.
+        EXPECT_EQ(name_of_choice(choose(p, {})), std::string("direct + ") + codec);
+        EXPECT_EQ(name_of_choice(choose(on_nodes(p, nodes * ranks), {})),
+                  std::string("direct + ") + codec);
+      }
+    }
+  }
+  for (const Rule& rule : shortlist(sum_of_bytes(8, 1 << 20, "int8"), {})) {
+    EXPECT_STRNE(rule.algorithm->name, "hierarchical");
+  }
+  bool listed = false;
+  for (const Rule& rule : shortlist(on_nodes(sum_of_bytes(8, 1 << 20, "int8"), 4), {})) {
+    listed = listed || rule.algorithm == algorithm::find("hierarchical");
+  }
+  EXPECT_TRUE(listed);
+}
+
 TEST(Select, SegmentOfTheUserIsTaken) {
   Settings s;
   s.segment_bytes = 40000;

@@ -172,6 +172,29 @@ TEST(Simulate, RanksOfANodeShareItsLink) {
   EXPECT_NEAR(seconds(ring) / (2 * 15 * (l + 4 * wire(n / 16))), 1, 0.05);
 }
 
+TEST(Simulate, HierarchicalSendsBetweenNodesWhatOneRankWould) {
+  // Inside nodes memory is as good as free here.
+  for (int nodes : {2, 4}) {
+    for (int ranks : {2, 4}) {
+      for (const bool all : {false, true}) {
+        Scenario run{"hierarchical", nodes * ranks, 64 << 20, "none", 1 << 17};
+        run.nodes = algorithm::Nodes::blocks(nodes * ranks, ranks);
+        run.link.bandwidth = 1e8;
+        run.all = all;
+        const double bound = 2.0 * (nodes - 1) / nodes * (64 << 20) / run.link.bandwidth;
+        EXPECT_GE(seconds(run), bound) << nodes << " nodes of " << ranks;
+        EXPECT_LE(seconds(run), 1.05 * bound) << nodes << " nodes of " << ranks;
+        Scenario few = run;
+        few.algorithm = "direct";
+        EXPECT_GT(seconds(few), 0.9 * ranks * bound);
+        // Only what is between nodes is encoded.
+        run.codec = "int8";
+        EXPECT_NEAR(bound / seconds(run), 3.87, 0.4) << nodes << " nodes of " << ranks;
+      }
+    }
+  }
+}
+
 TEST(Simulate, OneRankStandsForNodes) {
   for (const algorithm::Algorithm* a : algorithm::all()) {
     for (const auto& [p, ranks] :

@@ -55,6 +55,10 @@ TEST(TableGolden, Choices) {
       {"plan_4_fp32_int8_fast.txt", sum_of_bytes(4, kAnyBytes, "int8"), "lat=1us,bw=100GB/s"},
       {"plan_4096_fp32_none.txt", sum_of_bytes(4096, kAnyBytes, "none"), "lat=2us,bw=12.5GB/s"},
       {"plan_3000_fp32_int4.txt", sum_of_bytes(3000, kAnyBytes, "int4"), "lat=2us,bw=12.5GB/s"},
+      {"plan_4x4_fp32_none.txt", on_nodes(sum_of_bytes(16, kAnyBytes, "none"), 4), ""},
+      {"plan_4x4_fp32_bf16.txt", on_nodes(sum_of_bytes(16, kAnyBytes, "bf16"), 4), ""},
+      {"plan_4x4_bf16_none.txt", on_nodes(sum_of_bytes(16, kAnyBytes, "none", Dtype::bf16), 4), ""},
+      {"plan_16x4_fp32_int8_fast.txt", on_nodes(sum_of_bytes(64, kAnyBytes, "int8"), 4), "lat=2us,bw=12.5GB/s"},
   };
   for (const auto& c : cases) {
     const Table table = make_table(c.problem, settings_of(c.net));
