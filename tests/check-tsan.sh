@@ -19,10 +19,12 @@ mkdir -p "$1"
 cd "$1"
 [[ -e config.status ]] ||
   "$source/configure" MPICC="${2:-mpicc.openmpi}" CXXFLAGS="-O1 -g" --enable-sanitizers=thread >configure.log
-make -j "${JOBS:-$(nproc)}" tests/mpi/test_threads tests/mpi/test_progress tests/sim/sim_tests >build.log
+make -j "${JOBS:-$(nproc)}" tests/mpi/test_threads tests/sim/sim_tests >build.log
 
 export srcdir=$source
 export TSAN_OPTIONS="ignore_noninstrumented_modules=1 exitcode=66 suppressions=$PWD/tsan.suppressions"
+# UCX's hooks into memory calls run in threads that ThreadSanitizer has already ended.
+export UCX_MEM_MMAP_HOOK_MODE=none UCX_MEM_MALLOC_HOOKS=no
 cat >tsan.suppressions <<'LIST'
 # Handed from thread to thread inside MPI and UCX, under locks that are not seen.
 called_from_lib:libmpi.so
@@ -51,13 +53,12 @@ check() {
   fi
 }
 check "sim tests of lanes" ./tests/sim/sim_tests --gtest_filter='*Lane*'
+# Not test_progress, which looks at results from beside on purpose.
+sed "/^env=/d;s/^timeout=.*/timeout=600/" "$source/tests/mpi/test_threads.mpitest" >test_threads.mpitest
 for transport in ucx mpi; do
   for progress in thread mpi; do
     export WRING_TEST_NP=2 WRING_TRANSPORT=$transport WRING_PROGRESS=$progress
-    for test in test_threads test_progress; do
-      sed "/^env=/d;s/^timeout=.*/timeout=600/" "$source/tests/mpi/$test.mpitest" >"$test.mpitest"
-      check "$test, transport $transport, progress $progress" sh tests/run-mpi.sh "$test.mpitest"
-    done
+    check "test_threads, transport $transport, progress $progress" sh tests/run-mpi.sh test_threads.mpitest
   done
 done
 exit "$failed"
