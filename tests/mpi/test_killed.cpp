@@ -25,8 +25,22 @@ namespace {
 constexpr int kCount = 16 * 1024 * 1024;  // 64 MiB: the transfer takes far longer than the victim lives
 constexpr unsigned kLimitSeconds = 60;
 constexpr int kVictimLivesMilliseconds = 5;
-/// Launchers take who leaves without MPI_Finalize for failed, and may end the others: all get to print first.
-constexpr unsigned kLingerSeconds = 3;
+/// Launchers take who leaves without MPI_Finalize for failed, and may end the others: who is done waits for them
+/// so long, which is more than WRING_TIMEOUT lets the last one take.
+constexpr int kLingerSeconds = 25;
+
+std::string note_of(int rank) {
+  const char* folder = std::getenv("WRING_TEST_NOTES");
+  return std::string(folder ? folder : ".") + "/survived." + std::to_string(rank);
+}
+
+/// Whether ranks 0 to `ranks` - 1 have written theirs.
+bool all_wrote(int ranks) {
+  for (int r = 0; r < ranks; ++r) {
+    if (access(note_of(r).c_str(), F_OK) != 0) return false;
+  }
+  return true;
+}
 
 /// One start of the form asked for, to its end. Ranks in a plan's or call's wait move it on.
 int reduce(const std::string& form, MPIX_Plan plan, std::vector<float>& values) {
@@ -85,9 +99,7 @@ int main(int argc, char** argv) {
   const std::string text = wring::test::error_text(broken);
   const bool named = text.find("rank") != std::string::npos;
   if (broken != MPI_SUCCESS && again != MPI_SUCCESS && named) {
-    const char* folder = std::getenv("WRING_TEST_NOTES");
-    const std::string path = std::string(folder ? folder : ".") + "/survived." + std::to_string(rank);
-    if (std::FILE* file = std::fopen(path.c_str(), "w")) {
+    if (std::FILE* file = std::fopen(note_of(rank).c_str(), "w")) {
       std::fprintf(file, "rank %d of %d: %s\n", rank, size, text.c_str());
       std::fclose(file);
     }
@@ -95,6 +107,6 @@ int main(int argc, char** argv) {
     std::printf("rank %d: %d, then %d: %s\n%s", rank, broken, again, text.c_str(), said.c_str());
   }
   std::fflush(stdout);
-  sleep(kLingerSeconds);
+  for (int tenths = 0; tenths < 10 * kLingerSeconds && !all_wrote(size - 1); ++tenths) usleep(100000);
   _exit(0);
 }
