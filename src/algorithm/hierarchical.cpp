@@ -7,18 +7,18 @@
 //   gather  every rank gives its contribution to each slice, raw, to the carrier on its node, which
 //           adds them in the order of ranks;
 //   reduce  carriers send the sum of their node, encoded, to the carrier on the owning node, which
-//   adds
-//           the N sums in the order of nodes and encodes the result once;
+//           adds the N sums in the order of nodes and encodes the result once;
 //   result  that frame goes to the carriers on the other nodes,
 //   spread  and from all carriers, unchanged, to the other ranks of their nodes.
 // A frame that crosses between nodes does so for a whole node, and all ranks of a node have their
 // share of its frames, so that several processors encode. Results are spread encoded: as they are
 // shorter, that is less to copy than values are, and all ranks decode the same bytes. Where there
 // is one node only, results are raw as well. Where every rank is on a node of its own, this is
-// `direct`. Buffers: one accumulator for each slice carried (where the node has several ranks) and
-// owned. Cost, with m ranks on each node: 2 latencies between nodes and 2(N-1)/N of the message
-// over the link of each node; inside, 2 latencies and 2(m-1)/m of the message in and out of every
-// rank. Two roundings with a lossy codec, whatever P.
+// `direct`.
+// Buffers: one accumulator for each slice carried (where the node has several ranks) and owned.
+// Cost, with m ranks on each node: 2 latencies between nodes and 2(N-1)/N of the message over the
+// link of each node; inside, 2 latencies and 2(m-1)/m of the message in and out of every rank. Two
+// roundings with a lossy codec, whatever P.
 #include "algorithm/algorithm.hpp"
 
 namespace wring::algorithm {
@@ -208,8 +208,7 @@ extern const Algorithm hierarchical{
     .name = "hierarchical",
     .summary =
         "large messages where several ranks share a node: raw inside, and one rank's share for all "
-        "of them "
-        "between nodes, encoded twice",
+        "of them between nodes, encoded twice",
     .wire_id = 6,
     .symmetry = Symmetry::grid,
     .slices = slices,

@@ -118,8 +118,9 @@ std::span<const Codec* const> all() noexcept;
 const Codec* find(std::string_view name) noexcept;
 const Codec* find(std::uint8_t wire_id) noexcept;
 
-/// Parses "[auto:]name[:parameter=value,...]"; "auto" alone allows nothing but raw. The error text quotes the specification and marks the
-/// place: `codec spec "int8:blok=3": unknown parameter "blok" at character 6 (block, rounding, seed)`.
+/// Parses "[auto:]name[:parameter=value,...]"; "auto" alone allows nothing but raw. The error text
+/// quotes the specification and marks the place:
+/// `codec spec "int8:blok=3": unknown parameter "blok" at character 6 (block, rounding, seed)`.
 Status parse(std::string_view text, Spec& out);
 /// Canonical form: parse(to_string(s)) == s.
 std::string to_string(const Spec& spec);

@@ -5,8 +5,7 @@
 // nothing that others do changes the order of what it does, as frames are looked at only when it
 // has nothing else to do. What reaches others are events at the times at which they happen:
 //   head  the first byte of a frame is at the receiver, whose side of the link takes frames one
-//   after
-//         another;
+//         after another;
 //   frame all of it is there;
 //   gone  all of it has left the sender;
 //   wake  the processor is free again, and something came meanwhile.

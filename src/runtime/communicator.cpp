@@ -143,8 +143,8 @@ Status Communicator::count_neighbours(transport::Bootstrap& boot) {
     cpu_set_t processors;
   } mine{};
   gethostname(mine.host, sizeof mine.host - 1);
-  const std::string& node = config().node;
-  std::strncpy(mine.node, node.empty() ? mine.host : node.c_str(), sizeof mine.node - 1);
+  const std::string node = config().node.empty() ? mine.host : config().node;
+  node.copy(mine.node, sizeof mine.node - 1);
   if (sched_getaffinity(0, sizeof mine.processors, &mine.processors) != 0) CPU_SET(0, &mine.processors);
   std::vector<Seat> all(static_cast<std::size_t>(size_));
   WRING_TRY(boot.allgather(&mine, sizeof mine, all.data()));
