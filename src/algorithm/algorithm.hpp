@@ -43,8 +43,8 @@ struct Algorithm {
   int (*lossy_hops)(const Layout& layout) noexcept;
   /// Steps of `rank` among two ranks or more.
   Program (*make)(int rank, const Layout& layout);
-  /// Whether it can be the best; null: always. Where it cannot, it does what another algorithm does, and
-  /// is not tried unless somebody asks for it by name.
+  /// Whether it can be the best; null: always. Where it cannot, it is not tried unless somebody asks for it
+  /// by name.
   bool (*worth_a_try)(const Layout& layout) noexcept = nullptr;
 };
 

@@ -8,6 +8,7 @@ libwring_core_la_SOURCES += \
   %D%/hierarchical.cpp \
   %D%/layout.cpp \
   %D%/layout.hpp \
+  %D%/one_shot.cpp \
   %D%/rabenseifner.cpp \
   %D%/recursive_doubling.cpp \
   %D%/registry.cpp \

@@ -57,7 +57,9 @@ std::vector<const algorithm::Algorithm*> algorithms_for(const Problem& problem,
   std::vector<const algorithm::Algorithm*> out;
   for (const algorithm::Algorithm* a : algorithm::all()) {
     if (a->worth_a_try != nullptr && !a->worth_a_try(problem.layout())) continue;
-    if (!codec.lossy() || a->lossy_hops(kManyRanks) <= kMostRoundings) out.push_back(a);
+    const bool few_roundings = a->lossy_hops(kManyRanks) <= kMostRoundings;
+    // Lossy codecs are for messages that are too long to go whole.
+    if (!codec.lossy() || (few_roundings && a->slices(problem.layout()) > 1)) out.push_back(a);
   }
   if (is_half(problem)) {
     std::stable_sort(out.begin(), out.end(), [](const auto* a, const auto* b) {

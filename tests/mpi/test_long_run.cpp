@@ -285,7 +285,7 @@ void ever_changing_calls() {
   for (std::size_t i = 0; i < in64.size(); ++i)
     in64[i] = (g_rank + 1) * (1 + static_cast<int>(i % 7));
   std::mt19937_64 random(38);  // the same on all ranks
-  const char* algorithms[] = {"auto", "recursive_doubling", "tree", "ring", "rabenseifner", "direct", "hierarchical"};
+  const char* algorithms[] = {"auto", "recursive_doubling", "one_shot", "tree", "ring", "rabenseifner", "direct", "hierarchical"};
   const int calls = g_cases->full() ? 20000 : g_cases->repetitions(3000, 150);
   for (int i = 0; i < calls; ++i) {
     const char* algorithm = algorithms[random() % std::size(algorithms)];

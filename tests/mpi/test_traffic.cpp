@@ -130,7 +130,7 @@ void no_allocation() {
 #endif
 
   std::vector<double> in(100000, 1), out(100000);
-  for (const char* algorithm : {"auto", "recursive_doubling", "tree", "ring", "rabenseifner", "direct", "hierarchical"}) {
+  for (const char* algorithm : {"auto", "recursive_doubling", "one_shot", "tree", "ring", "rabenseifner", "direct", "hierarchical"}) {
     CHECK(wring::runtime::set_algorithm(MPI_COMM_WORLD, algorithm).ok(), "%s", algorithm);
     for (const Named& c : kCodecs) {
       for (int n : {1, 1000, 100000}) {

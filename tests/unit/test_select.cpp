@@ -27,8 +27,9 @@ TEST(Select, BuiltInDefaults) {
   for (int size : {2, 4, 8, 16, 32, 64}) {
     for (const char* codec : {"none", "bf16", "int8", "int4"}) {
       for (std::uint64_t bytes : {8u, 1024u, 8192u}) {
+        const bool few = size == 4 && bytes > 8;  // two frames more, and a round less
         EXPECT_EQ(name_of_choice(choose(sum_of_bytes(size, bytes, codec), {})),
-                  "recursive_doubling + none")
+                  few ? "one_shot + none" : "recursive_doubling + none")
             << size << " ranks, " << bytes << ' ' << codec;
       }
     }

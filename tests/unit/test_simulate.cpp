@@ -69,6 +69,7 @@ TEST(Simulate, TextbookCostsOfOneTile) {
       SCOPED_TRACE(testing::Message() << p << " ranks, " << bytes << " bytes");
       const double n = static_cast<double>(bytes), slice = n / p, l = kLink.latency;
       EXPECT_NEAR(seconds({"recursive_doubling", p, bytes}), log * (l + wire(n)), kTiny);
+      EXPECT_NEAR(seconds({"one_shot", p, bytes}), l + (p - 1) * wire(n), kTiny);
       EXPECT_NEAR(seconds({"tree", p, bytes}), 2 * log * (l + wire(n)), kTiny);
       EXPECT_NEAR(seconds({"ring", p, bytes}), 2 * (p - 1) * (l + wire(slice)), kTiny);
       EXPECT_NEAR(seconds({"direct", p, bytes}), 2 * (l + (p - 1) * wire(slice)), kTiny);
