@@ -5,13 +5,14 @@
 // for double, modular arithmetic for integers) and compares. Ranks first agree on whether their
 // results are the same bytes: if so, each looks at its share of the elements and speaks for all
 // ranks, so that a check costs as much as making one rank's input; if not, each looks at its whole
-// result.
+// result. What the elements of the share should be is kept for the next row of as many elements.
 #include "tools/check.hpp"
 
 #include <algorithm>
+#include <any>
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,13 @@ namespace wring::tools {
 namespace {
 
 constexpr std::uint64_t kChunk = 16384;
+/// Memory of a rank for what is kept.
+constexpr std::uint64_t kKeepBytes = std::uint64_t{512} << 20;
+
+/// Elements whose bounds go together.
+std::uint64_t block_of(const runtime::CallInfo& info) {
+  return info.compressed ? info.choice.codec.block() : 1;
+}
 
 /// Sums over the elements that this rank has looked at.
 struct Partial {
@@ -40,19 +48,29 @@ template <class T>
 requires std::is_integral_v<T>
 class Exact {
  public:
-  Exact(const Checked& call, int size, std::size_t n)
-      : call_(call), size_(size), input_(n), exact_(n) {}
+  /// What n elements should be.
+  struct Sums {
+    explicit Sums(std::size_t n) : exact(n) {}
+    static constexpr std::size_t kBytes = sizeof(T);  ///< for each element
+    std::vector<T> exact;
+  };
 
-  void compare(std::uint64_t first, std::size_t n, Partial& out) {
+  Exact(const Checked& call, int size, std::size_t chunk) : call_(call), size_(size), input_(chunk) {}
+
+  /// Elements [first, first + n), which `sums` has from `at` on.
+  void reduce(std::uint64_t first, std::size_t n, Sums& sums, std::size_t at) {
+    T* exact = &sums.exact[at];
     for (int r = 0; r < size_; ++r) {
       call_.data.fill(call_.element, r, first, n, input_.data());
-      for (std::size_t i = 0; i < n; ++i)
-        exact_[i] = r == 0 ? input_[i] : combine(exact_[i], input_[i]);
+      for (std::size_t i = 0; i < n; ++i) exact[i] = r == 0 ? input_[i] : combine(exact[i], input_[i]);
     }
+  }
+
+  void compare(std::uint64_t first, std::size_t n, const Sums& sums, std::size_t at, Partial& out) const {
     const T* result = static_cast<const T*>(call_.recv) + first;
     for (std::size_t i = 0; i < n; ++i) {
       // Through long double, which holds all 64 bits: the difference itself may overflow.
-      const auto error = static_cast<long double>(result[i]) - static_cast<long double>(exact_[i]);
+      const auto error = static_cast<long double>(result[i]) - static_cast<long double>(sums.exact[at + i]);
       out.add(static_cast<double>(error), 0);
     }
   }
@@ -76,7 +94,7 @@ class Exact {
 
   const Checked& call_;
   int size_;
-  std::vector<T> input_, exact_;
+  std::vector<T> input_;
 };
 
 /// Unit roundoff of a type and half its smallest number, for products, which are rounded to the
@@ -101,41 +119,47 @@ constexpr Rounding rounding_of(Form form) {
 template <class T, class Wide>
 class Inexact {
  public:
-  Inexact(const Checked& call, int size, std::size_t n)
+  /// What n elements should be, and the magnitudes that bounds are made of.
+  struct Sums {
+    explicit Sums(std::size_t n) : exact(n), abs(n), max(n) {}
+    static constexpr std::size_t kBytes = sizeof(Wide) + 2 * sizeof(double);  ///< for each element
+    std::vector<Wide> exact;
+    std::vector<double> abs, max;
+  };
+
+  Inexact(const Checked& call, int size, std::size_t chunk)
       : call_(call),
         size_(size),
         bound_(call.info.compressed ? std::optional<plan::ErrorBound>(std::in_place, call.info.problem, call.info.choice)
                                     : std::nullopt),
-        block_(call.info.compressed ? call.info.choice.codec.block() : 1),
-        input_(n),
-        wide_(n),
-        exact_(n),
-        sum_abs_(n),
-        sum_max_(n) {}
+        block_(block_of(call.info)),
+        input_(chunk),
+        wide_(chunk) {}
 
-  /// first is a multiple of the block.
-  void compare(std::uint64_t first, std::size_t n, Partial& out) {
-    std::fill_n(sum_abs_.begin(), n, call_.op == Operator::prod ? 1 : 0);
-    std::fill_n(sum_max_.begin(), n, 0);
+  /// Elements [first, first + n), which `sums` has from `at` on. first is a multiple of the block.
+  void reduce(std::uint64_t first, std::size_t n, Sums& sums, std::size_t at) {
+    std::fill_n(&sums.abs[at], n, call_.op == Operator::prod ? 1 : 0);
+    std::fill_n(&sums.max[at], n, 0);
     for (int r = 0; r < size_; ++r) {
       call_.data.fill(call_.element, r, first, n, input_.data());
       widen(input_.data(), n, wide_.data());
-      for (std::size_t i = 0; i < n; ++i) add(i, r == 0);
-      add_block_maxima(n);
+      for (std::size_t i = 0; i < n; ++i) add(wide_[i], sums.exact[at + i], sums.abs[at + i], r == 0);
+      add_block_maxima(n, &sums.max[at]);
     }
+  }
+
+  void compare(std::uint64_t first, std::size_t n, const Sums& sums, std::size_t at, Partial& out) {
     widen(static_cast<const T*>(call_.recv) + first, n, wide_.data());
     for (std::size_t i = 0; i < n; ++i) {
-      Wide exact = exact_[i];
+      Wide exact = sums.exact[at + i];
       if (call_.op == Operator::avg) exact /= size_;
-      judge(wide_[i], exact, bound(i, static_cast<double>(exact)), out);
+      judge(wide_[i], exact, bound(sums.abs[at + i], sums.max[at + i], static_cast<double>(exact)), out);
     }
   }
 
  private:
-  void add(std::size_t i, bool first_rank) {
-    const Wide x = wide_[i];
+  void add(Wide x, Wide& exact, double& sum_abs, bool first_rank) const {
     const double size = std::abs(static_cast<double>(x));
-    Wide& exact = exact_[i];
     switch (call_.op) {
       case Operator::sum:
       case Operator::avg:
@@ -153,32 +177,32 @@ class Inexact {
         break;
     }
     if (call_.op == Operator::prod) {
-      sum_abs_[i] *= std::max(1.0, size);  // what later factors make of an earlier error
+      sum_abs *= std::max(1.0, size);  // what later factors make of an earlier error
     } else {
-      sum_abs_[i] += size;
+      sum_abs += size;
     }
   }
 
-  void add_block_maxima(std::size_t n) {
+  void add_block_maxima(std::size_t n, double* sums) const {
     for (std::size_t begin = 0; begin < n; begin += block_) {
-      const std::size_t end = std::min(n, begin + block_);
+      const std::size_t end = std::min<std::size_t>(n, begin + block_);
       double largest = 0;
       for (std::size_t i = begin; i < end; ++i) {
         const double size = std::abs(static_cast<double>(wide_[i]));
         if (std::isfinite(size)) largest = std::max(largest, size);
       }
-      for (std::size_t i = begin; i < end; ++i) sum_max_[i] += largest;
+      for (std::size_t i = begin; i < end; ++i) sums[i] += largest;
     }
   }
 
-  double bound(std::size_t i, double exact) const {
+  double bound(double sum_abs, double sum_max, double exact) const {
     if (size_ == 1 || call_.op == Operator::min || call_.op == Operator::max) return 0;
     if (call_.op == Operator::prod) {
       const Rounding r = rounding_of(call_.element.form);
       const double relative = std::expm1(size_ * std::log1p(r.unit));
-      return std::abs(exact) * relative + size_ * r.half_least * sum_abs_[i] * (1 + relative);
+      return std::abs(exact) * relative + size_ * r.half_least * sum_abs * (1 + relative);
     }
-    return bound_ ? (*bound_)(sum_abs_[i], sum_max_[i], exact) : 0;
+    return bound_ ? (*bound_)(sum_abs, sum_max, exact) : 0;
   }
 
   void judge(Wide result, Wide exact, double allowed, Partial& out) const {
@@ -202,10 +226,9 @@ class Inexact {
   const Checked& call_;
   int size_;
   std::optional<plan::ErrorBound> bound_;
-  std::size_t block_;
+  std::uint64_t block_;
   std::vector<T> input_;
-  std::vector<Wide> wide_, exact_;
-  std::vector<double> sum_abs_, sum_max_;
+  std::vector<Wide> wide_;
 };
 
 template <class T>
@@ -270,26 +293,51 @@ std::uint64_t hash_bytes(const void* data, std::uint64_t bytes) noexcept {
   return lanes[0];
 }
 
-Verdict check(const Checked& call) {
+/// Sums over a rank's share of the elements, and what they hold for.
+struct Checker::Kept {
+  std::uint64_t count, block;
+  std::any sums;
+};
+
+Checker::Checker() = default;
+Checker::~Checker() = default;
+
+Verdict Checker::check(const Checked& call) {
   int rank = 0, size = 1;
   MPI_Comm_rank(call.comm, &rank);
   MPI_Comm_size(call.comm, &size);
 
   Verdict verdict;
   verdict.same_bytes = all_same(call.comm, call.recv, call.count * call.element.bytes);
-  const std::uint64_t block = call.info.compressed ? call.info.choice.codec.block() : 1;
+  const std::uint64_t block = block_of(call.info);
   const std::uint64_t chunk = std::max(block, kChunk / block * block);
   const std::uint64_t chunks = call.count / chunk + (call.count % chunk != 0);
+  const auto stride = static_cast<std::uint64_t>(verdict.same_bytes ? size : 1);
+  const auto begin = static_cast<std::uint64_t>(verdict.same_bytes ? rank : 0);
 
   Partial mine;
   with_form(call.element.form, [&](auto zero) {
+    using Reducer = typename ReducerOf<decltype(zero)>::Type;
+    using Sums = typename Reducer::Sums;
     const auto longest = static_cast<std::size_t>(std::min(chunk, call.count));
-    typename ReducerOf<decltype(zero)>::Type reducer(call, size, longest);
-    const auto stride = static_cast<std::uint64_t>(verdict.same_bytes ? size : 1);
-    for (std::uint64_t c = verdict.same_bytes ? static_cast<std::uint64_t>(rank) : 0; c < chunks;
-         c += stride) {
+    const auto share = static_cast<std::size_t>((chunks + stride - 1) / stride * longest);
+    const bool known = verdict.same_bytes && kept_ != nullptr && kept_->count == call.count && kept_->block == block;
+    // The rows with the most elements are those that take long.
+    const bool keeps = verdict.same_bytes && share * Sums::kBytes <= kKeepBytes && (kept_ == nullptr || kept_->count <= call.count);
+    if (keeps && !known) {
+      kept_.reset();
+      kept_ = std::make_unique<Kept>(Kept{call.count, block, std::make_any<Sums>(share)});
+    }
+    std::optional<Sums> passing;
+    if (!keeps) passing.emplace(longest);
+    Sums& sums = keeps ? *std::any_cast<Sums>(&kept_->sums) : *passing;
+    Reducer reducer(call, size, longest);
+    std::size_t at = 0;
+    for (std::uint64_t c = begin; c < chunks; c += stride, at += keeps ? longest : 0) {
       const std::uint64_t first = c * chunk;
-      reducer.compare(first, static_cast<std::size_t>(std::min(chunk, call.count - first)), mine);
+      const auto n = static_cast<std::size_t>(std::min(chunk, call.count - first));
+      if (!known) reducer.reduce(first, n, sums, at);
+      reducer.compare(first, n, sums, at, mine);
     }
   });
   if (verdict.same_bytes) mine.wrong *= static_cast<std::uint64_t>(size);

@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <memory>
 
 #include "runtime/runtime.hpp"
 #include "tools/data.hpp"
@@ -39,7 +40,18 @@ struct Verdict {
 /// Tells buffers apart.
 std::uint64_t hash_bytes(const void* data, std::uint64_t bytes) noexcept;
 
-/// Collective.
-Verdict check(const Checked& call);
+
+/// For calls with the same data, element, operator and communicator.
+class Checker {
+ public:
+  Checker();
+  ~Checker();
+  /// Collective.
+  Verdict check(const Checked& call);
+
+ private:
+  struct Kept;
+  std::unique_ptr<Kept> kept_;
+};
 
 }  // namespace wring::tools

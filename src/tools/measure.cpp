@@ -239,7 +239,7 @@ bool Bench::run(MPIX_Codec codec, Row& row) {
     row.wire_bytes = all[1];
   }
   if (options_.check) {
-    row.verdict = check({.data = data_,
+    row.verdict = checker_.check({.data = data_,
                          .element = element_,
                          .op = options_.op,
                          .comm = comm_,

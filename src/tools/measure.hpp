@@ -64,6 +64,7 @@ class Bench {
   std::byte* recv_ = nullptr;  // behind the first guard
   std::uint64_t count_ = 0;
   MPIX_Plan plan_ = MPIX_PLAN_NULL;
+  Checker checker_;
 };
 
 }  // namespace wring::tools
