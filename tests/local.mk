@@ -205,4 +205,4 @@ AM_TESTS_ENVIRONMENT = \
 .PHONY: check-unit unit-programs
 unit-programs: $(gtest_programs)
 check-unit: unit-programs
-	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(gtest_programs)'
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(gtest_programs)' check_PROGRAMS='$(gtest_programs)'
