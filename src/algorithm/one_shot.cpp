@@ -38,7 +38,7 @@ Program make(int rank, const Layout& layout) {
 
 extern const Algorithm one_shot{
     .name = "one_shot",
-    .summary = "the smallest messages on few ranks: one latency",
+    .summary = "short messages on few ranks: one latency",
     .wire_id = 7,
     .symmetry = Symmetry::shift,
     .slices = slices,

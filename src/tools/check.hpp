@@ -40,7 +40,6 @@ struct Verdict {
 /// Tells buffers apart.
 std::uint64_t hash_bytes(const void* data, std::uint64_t bytes) noexcept;
 
-
 /// For calls with the same data, element, operator and communicator.
 class Checker {
  public:

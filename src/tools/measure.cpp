@@ -240,15 +240,15 @@ bool Bench::run(MPIX_Codec codec, Row& row) {
   }
   if (options_.check) {
     row.verdict = checker_.check({.data = data_,
-                         .element = element_,
-                         .op = options_.op,
-                         .comm = comm_,
-                         .count = count_,
-                         .send = options_.in_place ? nullptr : send_,
-                         .send_hash = send_hash,
-                         .recv = recv_,
-                         .intact = intact(bytes),
-                         .info = info});
+                                  .element = element_,
+                                  .op = options_.op,
+                                  .comm = comm_,
+                                  .count = count_,
+                                  .send = options_.in_place ? nullptr : send_,
+                                  .send_hash = send_hash,
+                                  .recv = recv_,
+                                  .intact = intact(bytes),
+                                  .info = info});
   }
   return true;
 }
