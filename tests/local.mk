@@ -39,6 +39,7 @@ sim_sources = \
   tests/sim/test_allreduce.cpp \
   tests/sim/test_cases_traffic.cpp \
   tests/sim/test_cases_values.cpp \
+  tests/sim/test_exchange.cpp \
   tests/sim/test_lanes.cpp
 
 if HAVE_GTEST

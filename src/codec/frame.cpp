@@ -103,6 +103,12 @@ void pack(const FrameHeader& h, bool checksum, std::span<const std::byte> payloa
   store(out + kAtCrc, checksum ? checksum_of(out, payload) : 0u);
 }
 
+void set_start(std::byte header[kHeaderBytes], std::uint32_t plan, std::uint32_t start) noexcept {
+  // At once, as the reader reads words.
+  static_assert(kAtStart == kAtPlan + 4 && kAtPlan % 8 == 0);
+  store(header + kAtPlan, static_cast<std::uint64_t>(start) << 32 | plan);
+}
+
 Status unpack(std::span<const std::byte> header, bool checksum, std::span<const std::byte> payload,
               FrameHeader& out) noexcept {
   if (header.size() != kHeaderBytes) return corrupt("frame header has a wrong size");

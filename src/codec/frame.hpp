@@ -54,6 +54,9 @@ struct FrameHeader {
 void pack(const FrameHeader& h, bool checksum, std::span<const std::byte> payload,
           std::byte out[kHeaderBytes]) noexcept;
 
+/// Makes a header without checksum that of another start.
+void set_start(std::byte header[kHeaderBytes], std::uint32_t plan, std::uint32_t start) noexcept;
+
 /// Reads a header. corrupt_frame for a wrong magic, version, kind or enumerator, a payload size that
 /// differs from payload.size(), or a checksum that is present and wrong. With `checksum` a missing
 /// one is corrupt too.

@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "base/handle_table.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/memo.hpp"
 
 namespace wring::runtime {
 namespace {
@@ -61,6 +61,7 @@ Status create_codec(const char* spec, CodecHandle& out) {
 
 Status free_codec(CodecHandle handle) {
   if (predefined(handle) != nullptr) return {Code::invalid_arg, "a predefined codec cannot be freed"};
+  g_freed.fetch_add(1, std::memory_order_release);
   Table& t = table();
   std::lock_guard lock(t.mutex);
   if (!t.handles.erase(handle)) return {Code::invalid_arg, "not a codec handle, or one that was freed"};

@@ -14,6 +14,7 @@
 #include "base/config.hpp"
 #include "base/log.hpp"
 #include "runtime/bootstrap.hpp"
+#include "runtime/memo.hpp"
 
 namespace wring::runtime {
 namespace {
@@ -182,6 +183,7 @@ Communicator::~Communicator() {
 
 int Communicator::on_delete(MPI_Comm, int, void* value, void*) noexcept {
   auto* c = static_cast<Communicator*>(value);
+  g_freed.fetch_add(1, std::memory_order_release);
   Process& process = c->process_;
   synchronize({c});
   {
@@ -289,6 +291,14 @@ Status Communicator::run(CallPlan& plan, const void* send, void* recv, OpaqueRed
   std::unique_ptr<Execution> execution;
   {
     Process::Lock lock(process_);
+    if (!plan.idle.empty() && !process_.progress().busy()) {
+      Execution& first = *plan.idle.back();
+      if (session_->exchange(session_->calls(), first, send, recv, opaque, oversubscribed_ ? 1 : kExchangePolls, waiter.status)) {
+        count(first.counters());
+        last_ = &plan;
+        return waiter.status;
+      }
+    }
     execution = lease(plan);
     session_->start(session_->calls(), *execution, send, recv, opaque, waiter);
   }

@@ -86,12 +86,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   CachedCall* find_call(const CallKey& key) noexcept {
     CachedCall* set = &calls_[set_of(key) * kWays];
     for (std::size_t way = 0; way < kWays; ++way) {
-      if (!(set[way].key == key)) continue;
-      set[way].used = ++clock_;
-      return &set[way];
+      if (set[way].key == key) return &set[way];
     }
     return nullptr;
   }
+  /// Notes that a cached call is used again.
+  void use(CachedCall& call) noexcept { call.used = ++clock_; }
   plan::Problem problem(MPI_Count count, const Reduction& reduction, const codec::Spec& spec) const;
   /// Before a plan is made: measures, where that is asked for. Collective then.
   Status tune(const plan::Problem& problem, OpaqueReduce opaque);

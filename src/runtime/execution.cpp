@@ -28,18 +28,6 @@ constexpr std::uint64_t kTimedBytes = 64 * 1024;
 
 }  // namespace
 
-Counters& Counters::operator+=(const Counters& other) noexcept {
-  raw_bytes += other.raw_bytes;
-  wire_bytes += other.wire_bytes;
-  frames += other.frames;
-  escapes += other.escapes;
-  overflows += other.overflows;
-  seconds += other.seconds;
-  seconds_encode += other.seconds_encode;
-  seconds_decode += other.seconds_decode;
-  return *this;
-}
-
 Execution::Execution(const plan::Plan& plan, transport::Channel& channel, device::Pool& pool,
                      std::uint64_t context)
     : plan_(plan),
@@ -70,6 +58,10 @@ Execution::Execution(const plan::Plan& plan, transport::Channel& channel, device
   early_.reserve(2 * tiles_.size() * program.receives.size());
   // Accumulators may outnumber plan.buffers for a moment: giving one back must not allocate.
   free_buffers_.reserve(static_cast<std::size_t>(plan.buffers) + tiles_.size() * program.values);
+  if (!timed_) exchange_ = Exchange::make(plan, channel, arithmetic_, header_);
+  exchange_counters_.raw_bytes = plan.raw_bytes;
+  exchange_counters_.frames = static_cast<std::uint64_t>(plan.problem.size - 1);
+  exchange_counters_.wire_bytes = exchange_counters_.frames * (codec::kHeaderBytes + plan.problem.bytes());
 }
 
 Execution::~Execution() {
@@ -77,20 +69,29 @@ Execution::~Execution() {
   if (scratch_ != nullptr) pool_.release(scratch_, plan_.buffer_bytes);
 }
 
-Status Execution::begin(const void* send, void* recv, StartId id, OpaqueReduce opaque) noexcept {
+void Execution::set_out(const void* send, void* recv, StartId id, OpaqueReduce opaque) noexcept {
   send_ = static_cast<const std::byte*>(send);
   recv_ = static_cast<std::byte*>(recv);
   header_.plan = id.lane;
   header_.start = id.start;
   token_ = id.token;
-  env_ = {.kernels = nullptr, .rank = 0, .step = 0, .start = id.start, .escapes = 0, .overflows = 0};
-  counters_ = {};
-  counters_.raw_bytes = plan_.raw_bytes;
-  if (timed_) began_ = now();
   arithmetic_.set_opaque(opaque);
   running_ = true;
   failed_ = false;
   why_ = {};
+}
+
+Status Execution::begin(const void* send, void* recv, StartId id, OpaqueReduce opaque) noexcept {
+  set_out(send, recv, id, opaque);
+  posted_ = exchanged_ = false;
+  return begin_steps();
+}
+
+Status Execution::begin_steps() noexcept {
+  env_ = {.kernels = nullptr, .rank = 0, .step = 0, .start = header_.start, .escapes = 0, .overflows = 0};
+  counters_ = {};
+  counters_.raw_bytes = plan_.raw_bytes;
+  if (timed_) began_ = now();
   next_tile_ = 0;
   tiles_left_ = plan_.geometry.tiles;
   const bool rescales = plan_.problem.op == Op::avg && plan_.choice.codec.lossy();
@@ -102,8 +103,39 @@ Status Execution::begin(const void* send, void* recv, StartId id, OpaqueReduce o
   return {};
 }
 
+// --- as an exchange ---------------------------------------------------------------------------------
+
+bool Execution::begin_exchange(const void* send, void* recv, StartId id, OpaqueReduce opaque) noexcept {
+  if (exchange_ == nullptr || opaque.calls_mpi) return false;
+  if (!exchange_->post(static_cast<const std::byte*>(send), static_cast<std::byte*>(recv), id.lane, id.start)) return false;
+  set_out(send, recv, id, opaque);
+  exchanging_ = exchanged_ = true;
+  tiles_left_ = 1;
+  return true;
+}
+
+bool Execution::poll_exchange() noexcept {
+  Status status;
+  if (!exchange_->poll(status)) return false;
+  exchanging_ = false;
+  tiles_left_ = 0;
+  if (status.is_error()) abandon(status);
+  return true;
+}
+
+Status Execution::leave_exchange() noexcept {
+  exchanging_ = exchanged_ = false;
+  posted_ = true;
+  const Status status = begin_steps();
+  exchange_->hand_over([this](const codec::FrameHeader& header, const transport::Message& message) {
+    if (!deliver(header, message)) channel_.release(message.handle);
+  });
+  return status;
+}
+
 Status Execution::end() noexcept {
   running_ = false;
+  if (exchanged_) return why_;
   // What an abandoned start still holds: frames of the transport, buffers in the middle of steps.
   for (const EarlyFrame& e : early_) channel_.release(e.message.handle);
   early_.clear();
@@ -148,6 +180,8 @@ Status Execution::end() noexcept {
 void Execution::abandon(Status why) noexcept {
   if (failed_) return;
   failed_ = true;
+  if (exchanging_) exchange_->drop();
+  exchanging_ = false;
   try {
     why_text_ = why.what();
     why_ = {why.code(), why_text_.c_str(), why.detail()};

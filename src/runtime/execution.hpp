@@ -12,6 +12,7 @@
 #include "device/device.hpp"
 #include "plan/plan.hpp"
 #include "runtime/arithmetic.hpp"
+#include "runtime/exchange.hpp"
 #include "transport/transport.hpp"
 
 namespace wring::runtime {
@@ -26,7 +27,17 @@ struct Counters {
   double seconds = 0;            ///< from begin to end; 0 for small messages, as reading the clock shows there
   double seconds_encode = 0, seconds_decode = 0;  ///< the parts of it that codecs and additions took
 
-  Counters& operator+=(const Counters& other) noexcept;
+  Counters& operator+=(const Counters& other) noexcept {
+    raw_bytes += other.raw_bytes;
+    wire_bytes += other.wire_bytes;
+    frames += other.frames;
+    escapes += other.escapes;
+    overflows += other.overflows;
+    seconds += other.seconds;
+    seconds_encode += other.seconds_encode;
+    seconds_decode += other.seconds_decode;
+    return *this;
+  }
 };
 
 /// Which start an execution runs, as frames and tokens say it.
@@ -57,6 +68,13 @@ class Execution {
 
   /// Begins a start. send may be recv (in place). no_memory if staging cannot be had.
   Status begin(const void* send, void* recv, StartId id, OpaqueReduce opaque) noexcept;
+  /// The same for a start that can be one exchange (exchange.hpp). False, and nothing has begun, if it cannot.
+  bool begin_exchange(const void* send, void* recv, StartId id, OpaqueReduce opaque) noexcept;
+  /// Whether an exchange is over now.
+  bool poll_exchange() noexcept;
+  /// Goes on without the exchange, as if after begin(): what has been sent and has come stays so.
+  Status leave_exchange() noexcept;
+  bool exchanging() const noexcept { return exchanging_; }
   /// A frame of this start; the caller has compared the signature. Whether the message is kept.
   bool deliver(const codec::FrameHeader& header, const transport::Message& message) noexcept;
   /// A pending send has ended.
@@ -83,7 +101,7 @@ class Execution {
   /// Header that every frame of this start carries.
   const codec::FrameHeader& header() const noexcept { return header_; }
   const plan::Plan& plan() const noexcept { return plan_; }
-  const Counters& counters() const noexcept { return counters_; }
+  const Counters& counters() const noexcept { return exchanged_ ? exchange_counters_ : counters_; }
   /// "step 3 of tile 0: frame from rank 2" for the first receive that is waited for.
   std::string waiting_for() const;
 
@@ -116,6 +134,8 @@ class Execution {
   };
   enum class Ran : std::uint8_t { done, pending, starved, blocked, failed };
 
+  void set_out(const void* send, void* recv, StartId id, OpaqueReduce opaque) noexcept;
+  Status begin_steps() noexcept;
   void begin_tiles() noexcept;
   void begin_tile(std::uint32_t slot) noexcept;
   bool receive(Tile& tile, std::uint32_t slot, std::uint32_t step, const codec::FrameHeader& header,
@@ -172,6 +192,11 @@ class Execution {
   std::byte* scratch_ = nullptr;
   int values_held_ = 0, buffers_taken_ = 0;
   std::uint32_t pending_sends_ = 0;
+  std::unique_ptr<Exchange> exchange_;  // null: never
+  Counters exchange_counters_;          // of every exchange
+  bool exchanging_ = false;             // and not yet over
+  bool exchanged_ = false;              // no step of this start has run or will
+  bool posted_ = false;                 // an exchange has sent what steps would send
   bool running_ = false, failed_ = false, in_run_ready_ = false;
   Status why_;
   std::string why_text_;  // keeps why_'s text

@@ -13,12 +13,15 @@ libwring_core_la_SOURCES += \
   %D%/communicator.hpp \
   %D%/datatype.cpp \
   %D%/datatype.hpp \
+  %D%/exchange.cpp \
+  %D%/exchange.hpp \
   %D%/execution.cpp \
   %D%/execution.hpp \
   %D%/float16.cpp \
   %D%/float16.hpp \
   %D%/integer.cpp \
   %D%/integer.hpp \
+  %D%/memo.hpp \
   %D%/mpi_extensions.cpp \
   %D%/mpi_extensions.hpp \
   %D%/nonblocking.cpp \

@@ -167,7 +167,7 @@ void PersistentPlan::leave(const std::shared_ptr<PersistentPlan>& plan) noexcept
 
 Status PersistentPlan::start() {
   if (active()) return bad(Arg::request, "the plan is active");
-  progress_->started.fetch_add(1);
+  progress_->started.store(progress_->started.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   status_ = {};
   const Status status = begin();
   if (status.is_error()) {  // nothing has begun
@@ -191,9 +191,10 @@ Status PersistentPlan::begin() {
     case Way::engine: {
       Process::Lock lock(process_);
       over_ = false;
-      process_.progress().add(communicator_);
       if (reduction_.opaque.calls_mpi) communicator_->count_mpi_start(1);
       communicator_->session().start(*lane_, *execution_, a.send == MPI_IN_PLACE ? a.recv : a.send, a.recv, reduction_.opaque, *this);
+      // An exchange has done its part for the others; what is left is only for who asks for the result.
+      if (!over_ && !execution_->exchanging()) (void)be_busy();
       return {};
     }
     case Way::mpi: {
@@ -220,6 +221,17 @@ Status PersistentPlan::begin() {
   return {};
 }
 
+/// From now on others move the running start on. False if there is no memory: then only whoever waits does.
+bool PersistentPlan::be_busy() noexcept {
+  if (busy_ || way_ != Way::engine) return true;
+  try {
+    process_.progress().add(communicator_);
+  } catch (...) {
+    return false;
+  }
+  return busy_ = true;
+}
+
 void PersistentPlan::completed(Status status) noexcept {
   over_ = true;
   status_ = status;
@@ -231,7 +243,8 @@ void PersistentPlan::completed(Status status) noexcept {
   counters_ += last_counters_;
   communicator_->count(last_counters_);
   if (reduction_.opaque.calls_mpi) communicator_->count_mpi_start(-1);
-  process_.progress().remove(*communicator_);
+  if (busy_) process_.progress().remove(*communicator_);
+  busy_ = false;
 }
 
 Status PersistentPlan::wait() {
@@ -260,6 +273,7 @@ Status PersistentPlan::test(bool& over) {
   }
   {
     Process::Lock lock(process_);
+    if (!over_ && way_ == Way::engine && !busy_) (void)communicator_->session().progress();
     if (!over_) process_.progress().advance();
     over = over_;
   }
@@ -279,6 +293,10 @@ Status PersistentPlan::request(MPI_Request* request, MakeCode make_code) {
   if (!active()) {
     *request = MPI_REQUEST_NULL;
     return {};
+  }
+  {
+    Process::Lock lock(process_);
+    if (!over_ && !be_busy()) return {Code::no_memory, "no memory for a request"};
   }
   Status status;
   Ticket* ticket = process_.progress().make_ticket("MPIX_Plan_start", make_code, status);

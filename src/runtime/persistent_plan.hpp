@@ -57,7 +57,7 @@ class PersistentPlan final : public Completion {
   Status begin();
   Status see_end() noexcept;
   Status tell(Status status) noexcept;
-  bool over() const noexcept { return over_; }
+  bool be_busy() noexcept;
 
   Process& process_;
   Arguments arguments_;
@@ -73,6 +73,7 @@ class PersistentPlan final : public Completion {
   std::shared_ptr<PlanProgress> progress_ = std::make_shared<PlanProgress>();
   std::vector<Ticket*> tickets_;  ///< of the running start
   bool over_ = true;              ///< the last start has ended
+  bool busy_ = false;             ///< others move it on
   Status status_;                 ///< how
   std::uint64_t ended_ = 0;
   Counters counters_, last_counters_;

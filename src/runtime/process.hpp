@@ -80,6 +80,8 @@ class Process {
   static bool in_engine() noexcept { return t_in_engine; }
   /// Whether any thread may call MPI.
   bool multiple() const noexcept { return multiple_; }
+  /// Whether another thread may be in the library.
+  bool threaded() const noexcept { return threaded_; }
   /// WRING_PROGRESS=thread.
   bool wants_thread() const noexcept { return wants_thread_; }
   /// From now on there is a thread of Wring's own. Not under the lock.

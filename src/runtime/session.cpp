@@ -10,6 +10,12 @@
 #include "runtime/sequence.hpp"
 
 namespace wring::runtime {
+namespace {
+
+/// After so many exchanges the channel moves other things on.
+constexpr unsigned kExchangesAtOnce = 16;
+
+}  // namespace
 
 Session::Session(int rank, int size, std::uint64_t context, bool checksum)
     : rank_(rank), size_(size), context_(context), checksum_(checksum) {
@@ -74,6 +80,7 @@ Execution* Session::find_running(std::uint32_t lane, std::uint32_t start) noexce
 void Session::start(Lane& lane, Execution& execution, const void* send, void* recv, OpaqueReduce opaque,
                     Completion& completion) {
   announce_empty_starts(lane);
+  leave_exchange();
   std::size_t place = 0;
   while (place < running_.size() && running_[place].execution != nullptr) ++place;
   if (place == running_.size()) {
@@ -83,8 +90,15 @@ void Session::start(Lane& lane, Execution& execution, const void* send, void* re
   running_[place] = {&execution, &completion};
   last_found_ = place;
   if (++running_count_ == 1) deadline_ = 0;
-  const std::uint32_t start = lane.next_start++;
-  const Status status = execution.begin(send, recv, {lane.id, start, static_cast<std::uint64_t>(place) << kPlaceShift}, opaque);
+  const bool begun = execution.exchanging();  // by exchange()
+  const std::uint32_t start = begun ? lane.next_start - 1 : lane.next_start++;
+  const StartId id{lane.id, start, static_cast<std::uint64_t>(place) << kPlaceShift};
+  if (begun || (running_count_ == 1 && quiet() && execution.begin_exchange(send, recv, id, opaque))) {
+    exchange_ = &execution;
+    exchange_polls_ = 0;
+    return;
+  }
+  const Status status = execution.begin(send, recv, id, opaque);
   if (status.is_error()) fail_all(execution, status);
   if (dead_peer_ >= 0) {
     fail_all(execution, fail(Code::peer_failed, dead_peer_, "rank %d cannot be reached", dead_peer_));
@@ -92,6 +106,38 @@ void Session::start(Lane& lane, Execution& execution, const void* send, void* re
   if (!future_notices_.empty()) apply_early_notices(lane, execution);
   if (!future_.empty()) deliver_early_frames(lane);
   reap();
+}
+
+bool Session::exchange(Lane& lane, Execution& execution, const void* send, void* recv, OpaqueReduce opaque, unsigned polls,
+                       Status& status) noexcept {
+  if (running_count_ > 0 || lane.empty_count > 0 || !quiet()) return false;
+  if (!execution.begin_exchange(send, recv, {lane.id, lane.next_start, 0}, opaque)) return false;
+  ++lane.next_start;
+  for (; !execution.poll_exchange(); --polls) {
+    if (polls == 0) return false;
+  }
+  if (execution.failed()) tell_failure(execution);
+  status = execution.end();
+  if (++exchanges_ % kExchangesAtOnce == 0) (void)channel_->progress();
+  return true;
+}
+
+/// Whether nothing is known of other starts.
+bool Session::quiet() const noexcept {
+  return future_.empty() && future_notices_.empty() && notices_.empty() && dead_peer_ < 0;
+}
+
+void Session::leave_exchange() noexcept {
+  if (exchange_ == nullptr) return;
+  Execution& execution = *exchange_;
+  exchange_ = nullptr;
+  if (!execution.exchanging()) return;
+  const Status status = execution.leave_exchange();
+  if (execution.failed()) {
+    tell_failure(execution);
+  } else if (status.is_error()) {
+    fail_all(execution, status);
+  }
 }
 
 void Session::deliver_early_frames(const Lane& lane) noexcept {
@@ -125,7 +171,20 @@ void Session::start_empty(Lane& lane) noexcept {
 }
 
 bool Session::progress() noexcept {
-  const bool moved = channel_->progress();
+  bool moved = false;
+  if (exchange_ != nullptr && exchange_->exchanging()) {
+    moved = exchange_->poll_exchange();
+    if (moved) {
+      if (exchange_->failed()) tell_failure(*exchange_);
+      reap();
+      if (++exchanges_ % kExchangesAtOnce != 0) return true;
+    } else if (++exchange_polls_ < kExchangePolls) {
+      return false;
+    } else {
+      leave_exchange();
+    }
+  }
+  moved = channel_->progress() || moved;
   if (running_count_ > 0) {
     for (const Running& r : running_) {
       if (r.execution != nullptr) r.execution->advance();
@@ -144,12 +203,14 @@ void Session::reap() noexcept {
     if (r.execution == nullptr || !r.execution->finished()) continue;
     running_[i] = {};
     --running_count_;
+    if (r.execution == exchange_) exchange_ = nullptr;
     r.completion->completed(r.execution->end());
   }
 }
 
 void Session::check_time(double seconds) noexcept {
   if (seconds <= 0 || running_count_ == 0) return;
+  leave_exchange();
   const double time = now();
   // Time in which nobody looked does not count: what has come meanwhile may have yet to be seen.
   const bool was_away = time - looked_ > seconds / 4;
@@ -222,6 +283,7 @@ bool Session::on_data(const codec::FrameHeader& header, const transport::Message
     }
     return false;
   }
+  if (execution == exchange_) leave_exchange();
   if (execution->failed()) {
     ++dropped_;
     return false;

@@ -32,6 +32,10 @@ struct Lane {
   std::uint32_t empty_first = 0, empty_count = 0;
 };
 
+/// So often an exchange is looked at before it goes on step by step. Until then nothing else is: not what
+/// came another way, nor what is wrong.
+inline constexpr unsigned kExchangePolls = 200;
+
 /// Is told when a start is over.
 class Completion {
  public:
@@ -64,6 +68,10 @@ class Session final : public transport::Sink {
   /// Begins the next start of a lane. Errors come to `completion`, as the others must know of them.
   void start(Lane& lane, Execution& execution, const void* send, void* recv, OpaqueReduce opaque,
              Completion& completion);
+  /// Runs the next start of a lane to its end where it can be an exchange (exchange.hpp), is all that there is
+  /// to do, and at most `polls` looks find what the others send. False: start() shall go on with it.
+  bool exchange(Lane& lane, Execution& execution, const void* send, void* recv, OpaqueReduce opaque, unsigned polls,
+                Status& status) noexcept;
   /// The next start of a lane is one with zero elements, which is over at once.
   void start_empty(Lane& lane) noexcept;
   /// Tells all ranks of starts without elements that they have not been told of.
@@ -110,6 +118,8 @@ class Session final : public transport::Sink {
     Completion* completion = nullptr;
   };
 
+  bool quiet() const noexcept;
+  void leave_exchange() noexcept;
   Lane* find_lane(std::uint32_t id) noexcept;
   Execution* find_running(std::uint32_t lane, std::uint32_t start) noexcept;
   void reap() noexcept;
@@ -138,6 +148,9 @@ class Session final : public transport::Sink {
   std::uint32_t last_lane_ = 0;               ///< highest id given so far
   std::vector<Running> running_;              ///< a send's token names the place
   std::size_t running_count_ = 0, last_found_ = 0;
+  Execution* exchange_ = nullptr;  ///< the only one that runs, as an exchange; null: none does
+  unsigned exchange_polls_ = 0;    ///< of it so far
+  unsigned exchanges_ = 0;         ///< that are over
   int dead_peer_ = -1;  ///< some rank that cannot be reached any more
   std::uint64_t arrivals_ = 0, dropped_ = 0;
   std::uint64_t arrivals_seen_ = 0;  ///< when deadline_ was set

@@ -100,6 +100,15 @@ Execution::Ran Execution::run_send(std::uint32_t slot, std::uint32_t step_index)
   Tile& tile = tiles_[slot];
   const Step& step = plan_.program.steps[step_index];
   const View view = tile.frames[step.a.index].view;
+  const auto count = [&] {
+    counters_.wire_bytes += codec::kHeaderBytes + view.bytes;
+    ++counters_.frames;
+  };
+  if (posted_) {
+    count();
+    drop(tile, step.a);
+    return Ran::done;
+  }
   codec::FrameHeader header = header_;
   header.tile = tile.index;
   header.label = step.label;
@@ -115,8 +124,7 @@ Execution::Ran Execution::run_send(std::uint32_t slot, std::uint32_t step_index)
   if (result == transport::Sent::failed) {
     return give_up(fail(Code::transport_error, 0, "cannot send to rank %d", step.peer));
   }
-  counters_.wire_bytes += codec::kHeaderBytes + view.bytes;
-  ++counters_.frames;
+  count();
   if (result == transport::Sent::pending) {
     ++pending_sends_;
     return Ran::pending;

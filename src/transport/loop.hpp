@@ -14,7 +14,7 @@
 namespace wring::transport {
 
 /// The network between N ranks. Everything that real transports leave open is decided by a seeded
-/// generator: whether a send is done at once, pending or refused for now; when the memory of a pending
+/// generator: whether a send is done at once, pending or refused for now; whether the short way has room; when the memory of a pending
 /// send is read; in which order frames arrive. Received frames lie in blocks of their exact size, so
 /// that address sanitizers see every overrun.
 class LoopFabric {
@@ -28,6 +28,8 @@ class LoopFabric {
   std::size_t in_flight() const noexcept;
   /// Messages kept by sinks and not released.
   std::size_t kept() const noexcept { return kept_; }
+  /// Frames that went the short way.
+  std::uint64_t short_frames() const noexcept { return short_frames_; }
   int size() const noexcept { return static_cast<int>(inbox_.size()); }
 
  private:
@@ -38,6 +40,7 @@ class LoopFabric {
   std::vector<std::deque<std::unique_ptr<Packet>>> inbox_;
   std::size_t unread_ = 0;  // pending sends whose memory has not been read yet
   std::size_t kept_ = 0;
+  std::uint64_t short_frames_ = 0;
   std::mt19937_64 random_;
 };
 

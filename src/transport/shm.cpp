@@ -25,10 +25,12 @@ constexpr unsigned kRoundsBetween = 32;
 /// Rounds without result for which the channel underneath is looked at every time after its last
 /// use.
 constexpr int kRoundsAlert = 1000;
+/// Frames for the short way. Longer ones are cut into several, which it cannot do.
+constexpr std::size_t kShortBytes = 16 * 1024;
 /// Microseconds asleep without any frame after which neighbours are looked up.
 constexpr int kLookUpAfter = 100000;
 
-class ShmChannel final : public Channel {
+class ShmChannel final : public Channel, private ShortWay {
  public:
   ShmChannel(std::shared_ptr<ShmGroup> group, std::vector<int> ranks, Sink& sink, int size,
              std::uint64_t context)
@@ -85,6 +87,8 @@ class ShmChannel final : public Channel {
     if (!group_->release(handle)) inner_->release(handle);
   }
 
+  ShortWay* short_way() noexcept override { return alone_ ? this : nullptr; }
+
   void wait(int microseconds, bool sending) noexcept override {
     if (group_->has_frame()) return;
     const int sleep = sleep_.load(std::memory_order_relaxed);
@@ -101,6 +105,17 @@ class ShmChannel final : public Channel {
   }
 
  private:
+  std::size_t most() const noexcept override { return kShortBytes; }
+
+  bool send_all(const std::byte* header, const void* payload, std::size_t bytes) noexcept override {
+    return group_->send_all(header, payload, bytes);
+  }
+
+  const std::byte* take(int peer, const std::byte* header, std::size_t bytes,
+                        void*& handle) noexcept override {
+    return group_->take(place_[static_cast<std::size_t>(peer)], header, bytes, handle);
+  }
+
   static constexpr std::size_t kElsewhere = ~std::size_t{0};
 
   /// Tells of neighbours that have ended, once everything that they sent has been taken.

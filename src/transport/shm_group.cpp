@@ -43,6 +43,19 @@ std::uint64_t context_of(const std::byte* header) noexcept {
   return context;
 }
 
+/// Headers are read as they are written, in words: a longer read would have to wait for the writes before it.
+std::uint64_t word_of(const std::byte* header, unsigned i) noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, header + i * sizeof word, sizeof word);
+  return word;
+}
+
+bool same_headers(const std::byte* a, const std::byte* b) noexcept {
+  std::uint64_t differences = 0;
+  for (unsigned i = 0; i < kHeaderWords; ++i) differences |= word_of(a, i) ^ word_of(b, i);
+  return differences == 0;
+}
+
 constexpr std::size_t kLine = 64, kMailLines = sizeof(MailSlot) / kLine;
 
 /// Cache lines of a mailbox slot that a frame of a lane takes, whose header has changed in two
@@ -138,28 +151,60 @@ bool ShmGroup::show(const Message& message, std::uint64_t context, Sink& sink) n
 bool ShmGroup::send(std::size_t to, const std::byte* header, const void* payload,
                     std::size_t bytes) noexcept {
   Out& out = outs_[to];
-  const bool sent = bytes <= kMailboxBytes ? send_mail(out, header, payload, bytes)
-                                           : send_parcel(out, header, payload, bytes);
-  if (sent) wake(to);
-  return sent;
+  if (bytes > kMailboxBytes) {
+    if (bytes > kSlotPayload || (out.reserved = take_slot(out.reserved_index)) == nullptr) return false;
+    write_parcel(out, header, payload, bytes);
+  } else {
+    if (!has_room(out)) return false;
+    write_mail(out, header, payload, bytes);
+  }
+  wake(to);
+  return true;
 }
 
-bool ShmGroup::send_mail(Out& out, const std::byte* header, const void* payload,
-                         std::size_t bytes) noexcept {
-  Mailbox& box = out.lane->mailbox;
-  if (out.next - out.taken >= kMailboxSlots) {
-    out.taken = box.taken.load(std::memory_order_acquire);
-    if (out.next - out.taken >= kMailboxSlots) return false;
+bool ShmGroup::send_all(const std::byte* header, const void* payload, std::size_t bytes) noexcept {
+  const bool small = bytes <= kMailboxBytes;
+  for (std::size_t to = 0; to < outs_.size(); ++to) {
+    if (to == me_) continue;
+    Out& out = outs_[to];
+    if (small ? has_room(out) : (out.reserved = take_slot(out.reserved_index)) != nullptr) continue;
+    while (!small && to-- > 0) {
+      if (to != me_) my_desk_.busy[outs_[to].reserved_index].store(0, std::memory_order_relaxed);
+    }
+    return false;
   }
+  for (std::size_t to = 0; to < outs_.size(); ++to) {
+    if (to == me_) continue;
+    if (small) {
+      write_mail(outs_[to], header, payload, bytes);
+    } else {
+      write_parcel(outs_[to], header, payload, bytes);
+    }
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (std::size_t to = 0; to < outs_.size(); ++to) {
+    if (to != me_) ring(to);
+  }
+  return true;
+}
+
+bool ShmGroup::has_room(Out& out) noexcept {
+  if (out.next - out.taken < kMailboxSlots) return true;
+  out.taken = out.lane->mailbox.taken.load(std::memory_order_acquire);
+  return out.next - out.taken < kMailboxSlots;
+}
+
+void ShmGroup::write_mail(Out& out, const std::byte* header, const void* payload,
+                          std::size_t bytes) noexcept {
+  Mailbox& box = out.lane->mailbox;
   MailSlot& slot = box.slots[out.next % kMailboxSlots];
-  Header words;
-  std::memcpy(words, header, kHeaderBytes);
   std::uint64_t* at = slot.words;
   unsigned changed = 0;
   for (unsigned i = 0; i < kHeaderWords; ++i) {
-    if (words[i] == out.header[i]) continue;
+    const std::uint64_t word = word_of(header, i);
+    if (word == out.header[i]) continue;
     changed |= 1u << i;
-    *at++ = out.header[i] = words[i];
+    *at++ = out.header[i] = word;
   }
   if (bytes != 0) std::memcpy(at, payload, bytes);
   slot.bytes = static_cast<std::uint16_t>(bytes);
@@ -170,22 +215,18 @@ bool ShmGroup::send_mail(Out& out, const std::byte* header, const void* payload,
   const MailSlot& following = box.slots[(out.next + 1) % kMailboxSlots];
   for (std::size_t i = 1; i < lines_of(bytes); ++i) prefetch_to_write(&following, i);
   slot.number.store(++out.next, std::memory_order_release);
-  return true;
 }
 
-bool ShmGroup::send_parcel(Out& out, const std::byte* header, const void* payload,
-                           std::size_t bytes) noexcept {
-  if (bytes > kSlotPayload) return false;
-  std::uint32_t index = 0;
-  Slot* slot = take_slot(index);
-  if (slot == nullptr) return false;
-  std::memcpy(slot->header, header, kHeaderBytes);
-  std::memcpy(slot->payload, payload, bytes);
+/// A frame into the slot that was taken for it.
+void ShmGroup::write_parcel(Out& out, const std::byte* header, const void* payload,
+                            std::size_t bytes) noexcept {
+  Slot& slot = *out.reserved;
+  std::memcpy(slot.header, header, kHeaderBytes);
+  std::memcpy(slot.payload, payload, bytes);
   Parcel& parcel = out.lane->parcels[out.parcels % kMostSlots];
-  parcel.slot = index;
+  parcel.slot = out.reserved_index;
   parcel.bytes = static_cast<std::uint32_t>(bytes);
   parcel.number.store(++out.parcels, std::memory_order_release);
-  return true;
 }
 
 Slot* ShmGroup::take_slot(std::uint32_t& index) noexcept {
@@ -214,6 +255,11 @@ void ShmGroup::went_elsewhere(std::size_t to) noexcept {
 
 void ShmGroup::wake(std::size_t to) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  ring(to);
+}
+
+/// Wakes a sleeper; after a full fence behind what it shall see.
+void ShmGroup::ring(std::size_t to) noexcept {
   std::atomic<std::uint32_t>& asleep = window_->desk(to).asleep;
   if (asleep.load(std::memory_order_relaxed) == 0 || asleep.exchange(0) == 0) return;
   syscall(SYS_futex, &asleep, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
@@ -240,28 +286,61 @@ bool ShmGroup::poll(std::uint64_t context, Sink& sink) noexcept {
 // Frames from memory that another process can write are no more to be trusted than those from a
 // wire: numbers are read once and checked, and sinks check what is in the frame.
 
+/// The next frame of a mailbox, which has come: with the whole header, of which the words that have not
+/// changed are those of the frame before.
+Message ShmGroup::read_mail(In& in) noexcept {
+  MailSlot& slot = in.mail();
+  const std::size_t bytes = slot.bytes;
+  const unsigned changed = slot.changed;
+  // The first line is here; the others come while this one is being looked at.
+  for (std::size_t i = 1; i < lines_of(bytes) && i < kMailLines; ++i) prefetch(&slot, i);
+  const std::uint32_t next = in.next.load(std::memory_order_relaxed);
+  const std::uint64_t* at = slot.words;
+  const Header& before = in.headers[(next - 1) % kMailboxSlots];
+  Header& header = in.headers[next % kMailboxSlots];
+  for (unsigned i = 0; i < kHeaderWords; ++i) header[i] = changed >> i & 1 ? *at++ : before[i];
+  return {reinterpret_cast<const std::byte*>(header), reinterpret_cast<const std::byte*>(at),
+          bytes <= kMailboxBytes ? bytes : 0, &slot};
+}
+
+/// Moves on from the next frame of a mailbox, which stays in use.
+void ShmGroup::keep(In& in) noexcept {
+  const std::uint32_t next = in.next.load(std::memory_order_relaxed);
+  in.next.store(next + 1, std::memory_order_relaxed);
+  in.held |= 1u << next % kMailboxSlots;
+}
+
 void ShmGroup::take_mail(In& in, std::uint64_t context, Sink& sink) noexcept {
   for (std::uint32_t n = 0; n < kMailboxSlots && in.has_mail(); ++n) {
-    MailSlot& slot = in.mail();
-    const std::size_t bytes = slot.bytes;
-    const unsigned changed = slot.changed;
-    // The first line is here; the others come while this one is being looked at.
-    for (std::size_t i = 1; i < lines_of(bytes) && i < kMailLines; ++i) prefetch(&slot, i);
-    const std::uint32_t next = in.next.load(std::memory_order_relaxed),
-                        index = next % kMailboxSlots;
-    in.next.store(next + 1, std::memory_order_relaxed);
-    in.held |= 1u << index;
-    const std::uint64_t* at = slot.words;
-    Header& header = in.headers[index];
-    std::memcpy(header, in.headers[(next - 1) % kMailboxSlots], kHeaderBytes);
-    for (unsigned i = 0; i < kHeaderWords; ++i) {
-      if (changed >> i & 1) header[i] = *at++;
-    }
-    const Message message{reinterpret_cast<const std::byte*>(header),
-                          reinterpret_cast<const std::byte*>(at),
-                          bytes <= kMailboxBytes ? bytes : 0, &slot};
+    const Message message = read_mail(in);
+    const std::uint32_t index = in.next.load(std::memory_order_relaxed) % kMailboxSlots;
+    keep(in);
     if (!show(message, context, sink)) in.held &= ~(1u << index);
   }
+  give_back(in);
+}
+
+const std::byte* ShmGroup::take(std::size_t from, const std::byte* header, std::size_t bytes,
+                                void*& handle) noexcept {
+  In& in = ins_[from < me_ ? from : from - 1];
+  const bool small = bytes <= kMailboxBytes;
+  if (!(small ? in.has_mail() : in.has_parcel())) return nullptr;
+  const Message message = small ? read_mail(in) : read_parcel(in);
+  if (message.header == nullptr || message.payload_bytes != bytes || !same_headers(message.header, header)) {
+    return nullptr;
+  }
+  if (small) {
+    keep(in);
+  } else {
+    in.parcels.store(in.parcels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  handle = message.handle;
+  return message.payload;
+}
+
+/// Gives a frame's slot of a mailbox back.
+void ShmGroup::give_back(In& in, std::uint32_t index) noexcept {
+  in.held &= ~(1u << index);
   give_back(in);
 }
 
@@ -276,20 +355,25 @@ void ShmGroup::give_back(In& in) noexcept {
   in.lane->mailbox.taken.store(returned, std::memory_order_release);
 }
 
+/// The next parcel, which has come; without header if it names a slot that is none.
+Message ShmGroup::read_parcel(const In& in) noexcept {
+  const std::uint32_t index = in.parcel().slot;
+  const std::size_t bytes = in.parcel().bytes;
+  if (index >= window_->slots_per_rank()) {
+    log(LogLevel::error, "shm: a neighbour names slot %u of %u: its frame is lost", index,
+        window_->slots_per_rank());
+    return {};
+  }
+  Slot& slot = window_->slot(in.from, index);
+  return {slot.header, slot.payload, bytes <= kSlotPayload ? bytes : 0, &slot};
+}
+
 void ShmGroup::take_parcels(In& in, std::uint64_t context, Sink& sink) noexcept {
   for (std::uint32_t n = 0; n < kMostSlots && in.has_parcel(); ++n) {
-    const std::uint32_t index = in.parcel().slot;
-    const std::size_t bytes = in.parcel().bytes;
+    const Message message = read_parcel(in);
     in.parcels.store(in.parcels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (index >= window_->slots_per_rank()) {
-      log(LogLevel::error, "shm: a neighbour names slot %u of %u: its frame is lost", index,
-          window_->slots_per_rank());
-      continue;
-    }
-    Slot& slot = window_->slot(in.from, index);
-    if (show({slot.header, slot.payload, bytes <= kSlotPayload ? bytes : 0, &slot}, context, sink))
-      continue;
-    window_->desk(in.from).busy[index].store(0, std::memory_order_release);
+    if (message.header == nullptr || show(message, context, sink)) continue;
+    (void)release(message.handle);
   }
 }
 
@@ -304,8 +388,7 @@ bool ShmGroup::release(void* handle) noexcept {
   for (In& in : ins_) {
     const MailSlot* first = in.lane->mailbox.slots;
     if (slot < first || slot >= first + kMailboxSlots) continue;
-    in.held &= ~(1u << (slot - first));
-    give_back(in);
+    give_back(in, static_cast<std::uint32_t>(slot - first));
     return true;
   }
   return false;

@@ -48,6 +48,12 @@ class ShmGroup {
   bool send(std::size_t to, const std::byte* header, const void* payload,
             std::size_t bytes) noexcept;
   void went_elsewhere(std::size_t to) noexcept;
+  /// Copies a frame of at most kSlotPayload to all others; false, and to none, if there is no room for
+  /// one.
+  bool send_all(const std::byte* header, const void* payload, std::size_t bytes) noexcept;
+  /// Takes the next frame of member `from`, to be kept until release(handle), if it is this one.
+  const std::byte* take(std::size_t from, const std::byte* header, std::size_t bytes,
+                        void*& handle) noexcept;
 
   /// Shows the frames that have come to the sinks of their contexts, `sink` being that of
   /// `context`.
@@ -74,6 +80,8 @@ class ShmGroup {
     std::uint32_t next = 0;     ///< frames written to the mailbox
     std::uint32_t taken = 0;    ///< what was last seen of the reader's count
     std::uint32_t parcels = 0;  ///< parcels written
+    Slot* reserved = nullptr;   ///< for the parcel that is being sent
+    std::uint32_t reserved_index = 0;
   };
   struct In {
     Lane* lane = nullptr;
@@ -104,15 +112,21 @@ class ShmGroup {
     Sink* sink;
   };
 
-  bool send_mail(Out& out, const std::byte* header, const void* payload,
-                 std::size_t bytes) noexcept;
-  bool send_parcel(Out& out, const std::byte* header, const void* payload,
-                   std::size_t bytes) noexcept;
+  static bool has_room(Out& out) noexcept;
+  static void write_mail(Out& out, const std::byte* header, const void* payload,
+                         std::size_t bytes) noexcept;
+  static void write_parcel(Out& out, const std::byte* header, const void* payload,
+                           std::size_t bytes) noexcept;
   void wake(std::size_t to) noexcept;
+  void ring(std::size_t to) noexcept;
   void take_mail(In& in, std::uint64_t context, Sink& sink) noexcept;
   void take_parcels(In& in, std::uint64_t context, Sink& sink) noexcept;
   bool show(const Message& message, std::uint64_t context, Sink& sink) noexcept;
-  void give_back(In& in) noexcept;
+  static Message read_mail(In& in) noexcept;
+  Message read_parcel(const In& in) noexcept;
+  static void keep(In& in) noexcept;
+  static void give_back(In& in, std::uint32_t index) noexcept;
+  static void give_back(In& in) noexcept;
   Slot* take_slot(std::uint32_t& index) noexcept;
 
   const std::unique_ptr<ShmWindow> window_;

@@ -53,6 +53,22 @@ enum class Sent : std::uint8_t {
   failed,   ///< nothing was taken; the reason has been logged
 };
 
+/// The short way of small frames, where a sender's next frame is the one that the receiver expects: no sink
+/// is called, and nothing is looked up.
+class ShortWay {
+ public:
+  /// Largest payload.
+  virtual std::size_t most() const noexcept = 0;
+  /// Sends one frame to every other rank; to none, and false, if there is no room for all.
+  virtual bool send_all(const std::byte* header, const void* payload, std::size_t bytes) noexcept = 0;
+  /// If the next frame of `peer` has come and has this header and size: its payload, aligned to 8 bytes,
+  /// kept until Channel::release(handle). Else null, and nothing has changed.
+  virtual const std::byte* take(int peer, const std::byte* header, std::size_t bytes, void*& handle) noexcept = 0;
+
+ protected:
+  ~ShortWay() = default;
+};
+
 /// One communicator's view of a transport.
 class Channel {
  public:
@@ -66,6 +82,8 @@ class Channel {
   virtual bool progress() noexcept = 0;
   /// Gives a kept message back.
   virtual void release(void* handle) noexcept = 0;
+  /// Null where there is none, or not to all ranks.
+  virtual ShortWay* short_way() noexcept { return nullptr; }
   /// Blocks until progress() may have something to do, or for at most microseconds. Called without
   /// the caller's lock. sending: own sends are incomplete.
   virtual void wait(int microseconds, bool sending) noexcept = 0;

@@ -107,6 +107,59 @@ TEST(ShmGroup, RoomRunsOutAndComesBack) {
   EXPECT_FALSE(pair.right->release(&other));
 }
 
+TEST(ShmGroup, TheShortWayTakesWhatItExpectsAndNothingElse) {
+  Pair pair;
+  REQUIRE_SHM(pair);
+  int value = 0;
+  for (std::size_t bytes : {0ul, 8ul, 1024ul, 1025ul, 16384ul, 8ul}) {
+    ++value;
+    std::byte header[kHeaderBytes], other[kHeaderBytes];
+    for (std::size_t i = 0; i < kHeaderBytes; ++i) header[i] = static_cast<std::byte>(value + static_cast<int>(i));
+    std::memcpy(header + kContextOffset, &kContext, sizeof kContext);
+    std::memcpy(other, header, sizeof other);
+    other[kHeaderBytes - 1] ^= std::byte{1};
+    const std::vector<std::byte> payload(bytes + 1, static_cast<std::byte>(value));
+    void* handle = nullptr;
+    EXPECT_EQ(pair.right->take(0, header, bytes, handle), nullptr);  // nothing has come
+    ASSERT_TRUE(pair.left->send_all(header, payload.data(), bytes));
+    EXPECT_EQ(pair.right->take(0, other, bytes, handle), nullptr);
+    EXPECT_EQ(pair.right->take(0, header, bytes + 1, handle), nullptr);
+    const std::byte* taken = pair.right->take(0, header, bytes, handle);
+    ASSERT_NE(taken, nullptr);
+    EXPECT_EQ(std::memcmp(taken, payload.data(), bytes), 0);
+    EXPECT_TRUE(pair.right->release(handle));
+    EXPECT_FALSE(pair.poll());  // it is gone
+
+    ASSERT_TRUE(pair.left->send_all(header, payload.data(), bytes));  // and what was not taken is shown
+    EXPECT_EQ(pair.right->take(0, other, bytes, handle), nullptr);
+    const std::size_t shown = pair.frames.sizes.size();
+    EXPECT_TRUE(pair.poll());
+    ASSERT_EQ(pair.frames.sizes.size(), shown + 1);
+    EXPECT_EQ(pair.frames.sizes.back(), bytes);
+    EXPECT_EQ(std::memcmp(pair.frames.last_header.data(), header, kHeaderBytes), 0);
+  }
+}
+
+TEST(ShmGroup, TheShortWayGivesRoomBack) {
+  Pair pair;
+  REQUIRE_SHM(pair);
+  std::byte header[kHeaderBytes]{};
+  std::memcpy(header + kContextOffset, &kContext, sizeof kContext);
+  const std::vector<std::byte> payload(16384);
+  for (std::size_t bytes : {std::size_t{8}, payload.size()}) {
+    for (int round = 0; round < 3; ++round) {
+      std::size_t sent = 0;
+      while (sent <= kMostSlots && pair.left->send_all(header, payload.data(), bytes)) ++sent;
+      EXPECT_GE(sent, kFirstSlots);
+      EXPECT_LE(sent, kMostSlots);
+      std::vector<void*> handles(sent);
+      for (void*& handle : handles) ASSERT_NE(pair.right->take(0, header, bytes, handle), nullptr);
+      EXPECT_FALSE(pair.left->send_all(header, payload.data(), bytes));
+      for (void* handle : handles) EXPECT_TRUE(pair.right->release(handle));
+    }
+  }
+}
+
 TEST(ShmGroup, CountersWrapAround) {
   set_first_number(0u - 2 * kMostSlots);
   Pair pair;
