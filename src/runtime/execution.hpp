@@ -86,7 +86,10 @@ class Execution {
 
   /// Lets frames say that the call has `count` elements: for calls that only check that all ranks are
   /// about to do the same.
-  void pose_as(std::uint64_t count) noexcept { header_.count = count; }
+  void pose_as(std::uint64_t count) noexcept {
+    header_.count = count;
+    exchange_.reset();  // its frames are made
+  }
 
   bool running() const noexcept { return running_; }
   /// All steps are done, or the execution has been given up, and no send is pending.

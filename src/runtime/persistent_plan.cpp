@@ -193,8 +193,9 @@ Status PersistentPlan::begin() {
       over_ = false;
       if (reduction_.opaque.calls_mpi) communicator_->count_mpi_start(1);
       communicator_->session().start(*lane_, *execution_, a.send == MPI_IN_PLACE ? a.recv : a.send, a.recv, reduction_.opaque, *this);
-      // An exchange has done its part for the others; what is left is only for who asks for the result.
-      if (!over_ && !execution_->exchanging()) (void)be_busy();
+      // An exchange has done its part for the others; what is left is for whoever asks for the result, unless
+      // there is a thread to do it.
+      if (!over_ && (!execution_->exchanging() || process_.progress().has_thread())) (void)be_busy();
       return {};
     }
     case Way::mpi: {

@@ -75,6 +75,7 @@ class Progress {
   Status start_for_requests() noexcept;
   /// Starts the thread.
   Status start_thread() noexcept;
+  bool has_thread() const noexcept { return has_thread_.load(std::memory_order_relaxed); }
   /// Ends thread and hook. Not under the lock.
   void stop() noexcept;
 
