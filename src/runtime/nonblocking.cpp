@@ -74,8 +74,11 @@ Status iallreduce(const Arguments& a, MPI_Request* request, MakeCode make_code) 
   CachedCall* call = nullptr;
   if (c->size() > 1 && a.count > 0) {
     call = c->find_call(key);
-    if (call != nullptr) c->use(*call);
-    else WRING_TRY(c->make_call(key, reduction, *find_codec(a.codec), call));
+    if (call == nullptr) {
+      WRING_TRY(c->make_call(key, reduction, *find_codec(a.codec), call));
+    } else {
+      c->use(*call);
+    }
   }
   Progress& progress = process->progress();
   if (process->wants_thread()) WRING_TRY(progress.start_thread());
