@@ -61,10 +61,10 @@ Status create_codec(const char* spec, CodecHandle& out) {
 
 Status free_codec(CodecHandle handle) {
   if (predefined(handle) != nullptr) return {Code::invalid_arg, "a predefined codec cannot be freed"};
-  g_freed.fetch_add(1, std::memory_order_release);
   Table& t = table();
   std::lock_guard lock(t.mutex);
   if (!t.handles.erase(handle)) return {Code::invalid_arg, "not a codec handle, or one that was freed"};
+  g_freed.fetch_add(1, std::memory_order_release);
   return {};
 }
 

@@ -2,8 +2,6 @@
 // exchange.cpp - which programs are one exchange, and how it runs.
 #include "runtime/exchange.hpp"
 
-#include <algorithm>
-
 namespace wring::runtime {
 
 using algorithm::Operand;
@@ -35,7 +33,7 @@ bool Exchange::read(const codec::FrameHeader& common) {
   header.elements = static_cast<std::uint32_t>(plan_.problem.count);
   header.payload_bytes = static_cast<std::uint32_t>(bytes_);
   const auto others = static_cast<std::size_t>(plan_.problem.size - 1);
-  frames_.resize(plan_.program.frames);
+  std::vector<std::uint32_t> frames(plan_.program.frames);
   std::size_t sends = 0;
   std::uint32_t last_value = 0;
   bool kept = false;
@@ -44,10 +42,10 @@ bool Exchange::read(const codec::FrameHeader& common) {
     switch (step.kind) {
       case Step::Kind::encode:
         if (step.a.kind != Operand::Kind::own) return false;
-        frames_[step.out.index] = 0;
+        frames[step.out.index] = 0;
         break;
       case Step::Kind::send:
-        if (frames_[step.a.index] != 0 || (sends > 0 && step.label != header.label)) return false;
+        if (frames[step.a.index] != 0 || (sends > 0 && step.label != header.label)) return false;
         header.label = step.label;
         ++sends;
         break;
@@ -59,13 +57,13 @@ bool Exchange::read(const codec::FrameHeader& common) {
         theirs.source = static_cast<std::uint32_t>(step.peer);
         theirs.label = step.label;
         codec::pack(theirs, false, {}, in.header.bytes);
-        frames_[step.out.index] = static_cast<std::uint32_t>(incoming_.size());
+        frames[step.out.index] = static_cast<std::uint32_t>(incoming_.size());
         break;
       }
       case Step::Kind::combine: {
         Sum& sum = sums_.emplace_back();
         sum.ranks = step.out.ranks;
-        if (!find(step.a, last_value, sum.lower) || !find(step.b, last_value, sum.upper)) return false;
+        if (!find(step.a, frames, last_value, sum.lower) || !find(step.b, frames, last_value, sum.upper)) return false;
         last_value = step.out.index;
         break;
       }
@@ -82,11 +80,11 @@ bool Exchange::read(const codec::FrameHeader& common) {
   return true;
 }
 
-bool Exchange::find(const Operand& operand, std::uint32_t last_value, Term& out) const {
+bool Exchange::find(const Operand& operand, const std::vector<std::uint32_t>& frames, std::uint32_t last_value, Term& out) {
   switch (operand.kind) {
     case Operand::Kind::own: out = {Term::Kind::own, 0}; return true;
     case Operand::Kind::frame: {
-      const std::uint32_t frame = frames_[operand.index];
+      const std::uint32_t frame = frames[operand.index];
       out = frame == 0 ? Term{Term::Kind::own, 0} : Term{Term::Kind::incoming, frame - 1};
       return true;
     }

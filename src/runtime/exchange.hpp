@@ -65,7 +65,9 @@ class Exchange {
 
   Exchange(const plan::Plan& plan, transport::Channel& channel, const Arithmetic& arithmetic);
   bool read(const codec::FrameHeader& header);
-  bool find(const algorithm::Operand& operand, std::uint32_t last_value, Term& out) const;
+  /// frames: per frame of the program, 0 if it is this rank's, 1 + i if it is that of incoming_[i].
+  static bool find(const algorithm::Operand& operand, const std::vector<std::uint32_t>& frames,
+                   std::uint32_t last_value, Term& out);
   const std::byte* data_of(const Term& term, const std::byte* sum) const noexcept;
   Status add_up() noexcept;
 
@@ -79,7 +81,6 @@ class Exchange {
   Header header_{};
   std::vector<Incoming> incoming_;
   std::vector<Sum> sums_;
-  std::vector<std::uint32_t> frames_;  ///< per frame of the program: 0 is this rank's, 1 + i that of incoming_[i]
   std::vector<double> scratch_[2];     ///< partial sums, in turns
   std::size_t came_ = 0;               ///< the first so many of incoming_ have
   const std::byte* send_ = nullptr;

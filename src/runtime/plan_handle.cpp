@@ -76,9 +76,11 @@ Status request_plan(PlanHandle handle, MPI_Request* request, MakeCode make_code)
 }
 
 Status free_plan(PlanHandle handle) {
-  Found plan;
-  WRING_TRY(plan.find(handle));
-  if (plan->active()) return bad(Arg::request, "the plan is active");
+  {
+    Found plan;
+    WRING_TRY(plan.find(handle));
+    if (plan->active()) return bad(Arg::request, "the plan is active");
+  }
   Status status;
   Process* process = Process::get(status);
   if (process == nullptr) return status;

@@ -43,7 +43,8 @@ std::uint64_t context_of(const std::byte* header) noexcept {
   return context;
 }
 
-/// Headers are read as they are written, in words: a longer read would have to wait for the writes before it.
+/// Headers are read as they are written, in words: a longer read would have to wait for the writes
+/// before it.
 std::uint64_t word_of(const std::byte* header, unsigned i) noexcept {
   std::uint64_t word = 0;
   std::memcpy(&word, header + i * sizeof word, sizeof word);
@@ -152,7 +153,7 @@ bool ShmGroup::send(std::size_t to, const std::byte* header, const void* payload
                     std::size_t bytes) noexcept {
   Out& out = outs_[to];
   if (bytes > kMailboxBytes) {
-    if (bytes > kSlotPayload || (out.reserved = take_slot(out.reserved_index)) == nullptr) return false;
+    if (bytes > kSlotPayload || !take_slot(out.reserved)) return false;
     write_parcel(out, header, payload, bytes);
   } else {
     if (!has_room(out)) return false;
@@ -164,15 +165,7 @@ bool ShmGroup::send(std::size_t to, const std::byte* header, const void* payload
 
 bool ShmGroup::send_all(const std::byte* header, const void* payload, std::size_t bytes) noexcept {
   const bool small = bytes <= kMailboxBytes;
-  for (std::size_t to = 0; to < outs_.size(); ++to) {
-    if (to == me_) continue;
-    Out& out = outs_[to];
-    if (small ? has_room(out) : (out.reserved = take_slot(out.reserved_index)) != nullptr) continue;
-    while (!small && to-- > 0) {
-      if (to != me_) my_desk_.busy[outs_[to].reserved_index].store(0, std::memory_order_relaxed);
-    }
-    return false;
-  }
+  if (!(small ? all_have_room() : take_slots())) return false;
   for (std::size_t to = 0; to < outs_.size(); ++to) {
     if (to == me_) continue;
     if (small) {
@@ -184,6 +177,26 @@ bool ShmGroup::send_all(const std::byte* header, const void* payload, std::size_
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (std::size_t to = 0; to < outs_.size(); ++to) {
     if (to != me_) ring(to);
+  }
+  return true;
+}
+
+bool ShmGroup::all_have_room() noexcept {
+  for (std::size_t to = 0; to < outs_.size(); ++to) {
+    if (to != me_ && !has_room(outs_[to])) return false;
+  }
+  return true;
+}
+
+/// A slot for each of the others, or none.
+bool ShmGroup::take_slots() noexcept {
+  for (std::size_t to = 0; to < outs_.size(); ++to) {
+    if (to == me_ || take_slot(outs_[to].reserved)) continue;
+    for (std::size_t before = 0; before < to; ++before) {
+      if (before == me_) continue;
+      my_desk_.busy[outs_[before].reserved].store(0, std::memory_order_relaxed);
+    }
+    return false;
   }
   return true;
 }
@@ -220,32 +233,32 @@ void ShmGroup::write_mail(Out& out, const std::byte* header, const void* payload
 /// A frame into the slot that was taken for it.
 void ShmGroup::write_parcel(Out& out, const std::byte* header, const void* payload,
                             std::size_t bytes) noexcept {
-  Slot& slot = *out.reserved;
+  Slot& slot = window_->slot(me_, out.reserved);
   std::memcpy(slot.header, header, kHeaderBytes);
   std::memcpy(slot.payload, payload, bytes);
   Parcel& parcel = out.lane->parcels[out.parcels % kMostSlots];
-  parcel.slot = out.reserved_index;
+  parcel.slot = out.reserved;
   parcel.bytes = static_cast<std::uint32_t>(bytes);
   parcel.number.store(++out.parcels, std::memory_order_release);
 }
 
-Slot* ShmGroup::take_slot(std::uint32_t& index) noexcept {
+bool ShmGroup::take_slot(std::uint32_t& index) noexcept {
   for (index = 0; index < slots_; ++index) {
     if (my_desk_.busy[index].load(std::memory_order_acquire) == 0) break;
   }
   if (index == slots_) {
-    if (!may_grow_) return nullptr;
+    if (!may_grow_) return false;
     may_grow_ = slots_ < window_->slots_per_rank() && g_slots < allowance(members_.size()) &&
                 window_->commit(me_, index);
     if (!may_grow_) {
       log(LogLevel::info, "shm: all %u slots are in use, and there is no memory for more", slots_);
-      return nullptr;
+      return false;
     }
     ++slots_;
     ++g_slots;
   }
   my_desk_.busy[index].store(1, std::memory_order_relaxed);
-  return &window_->slot(me_, index);
+  return true;
 }
 
 void ShmGroup::went_elsewhere(std::size_t to) noexcept {
@@ -286,8 +299,8 @@ bool ShmGroup::poll(std::uint64_t context, Sink& sink) noexcept {
 // Frames from memory that another process can write are no more to be trusted than those from a
 // wire: numbers are read once and checked, and sinks check what is in the frame.
 
-/// The next frame of a mailbox, which has come: with the whole header, of which the words that have not
-/// changed are those of the frame before.
+/// The next frame of a mailbox, which has come: with the whole header, of which the words that have
+/// not changed are those of the frame before.
 Message ShmGroup::read_mail(In& in) noexcept {
   MailSlot& slot = in.mail();
   const std::size_t bytes = slot.bytes;
@@ -301,6 +314,11 @@ Message ShmGroup::read_mail(In& in) noexcept {
   for (unsigned i = 0; i < kHeaderWords; ++i) header[i] = changed >> i & 1 ? *at++ : before[i];
   return {reinterpret_cast<const std::byte*>(header), reinterpret_cast<const std::byte*>(at),
           bytes <= kMailboxBytes ? bytes : 0, &slot};
+}
+
+/// Moves on from the next parcel.
+void ShmGroup::skip_parcel(In& in) noexcept {
+  in.parcels.store(in.parcels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 /// Moves on from the next frame of a mailbox, which stays in use.
@@ -326,13 +344,14 @@ const std::byte* ShmGroup::take(std::size_t from, const std::byte* header, std::
   const bool small = bytes <= kMailboxBytes;
   if (!(small ? in.has_mail() : in.has_parcel())) return nullptr;
   const Message message = small ? read_mail(in) : read_parcel(in);
-  if (message.header == nullptr || message.payload_bytes != bytes || !same_headers(message.header, header)) {
+  if (message.header == nullptr || message.payload_bytes != bytes ||
+      !same_headers(message.header, header)) {
     return nullptr;
   }
   if (small) {
     keep(in);
   } else {
-    in.parcels.store(in.parcels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    skip_parcel(in);
   }
   handle = message.handle;
   return message.payload;
@@ -371,7 +390,7 @@ Message ShmGroup::read_parcel(const In& in) noexcept {
 void ShmGroup::take_parcels(In& in, std::uint64_t context, Sink& sink) noexcept {
   for (std::uint32_t n = 0; n < kMostSlots && in.has_parcel(); ++n) {
     const Message message = read_parcel(in);
-    in.parcels.store(in.parcels.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    skip_parcel(in);
     if (message.header == nullptr || show(message, context, sink)) continue;
     (void)release(message.handle);
   }

@@ -80,8 +80,7 @@ class ShmGroup {
     std::uint32_t next = 0;     ///< frames written to the mailbox
     std::uint32_t taken = 0;    ///< what was last seen of the reader's count
     std::uint32_t parcels = 0;  ///< parcels written
-    Slot* reserved = nullptr;   ///< for the parcel that is being sent
-    std::uint32_t reserved_index = 0;
+    std::uint32_t reserved = 0;  ///< slot taken for the parcel that is being sent
   };
   struct In {
     Lane* lane = nullptr;
@@ -115,8 +114,10 @@ class ShmGroup {
   static bool has_room(Out& out) noexcept;
   static void write_mail(Out& out, const std::byte* header, const void* payload,
                          std::size_t bytes) noexcept;
-  static void write_parcel(Out& out, const std::byte* header, const void* payload,
-                           std::size_t bytes) noexcept;
+  void write_parcel(Out& out, const std::byte* header, const void* payload,
+                    std::size_t bytes) noexcept;
+  bool all_have_room() noexcept;
+  bool take_slots() noexcept;
   void wake(std::size_t to) noexcept;
   void ring(std::size_t to) noexcept;
   void take_mail(In& in, std::uint64_t context, Sink& sink) noexcept;
@@ -125,9 +126,10 @@ class ShmGroup {
   static Message read_mail(In& in) noexcept;
   Message read_parcel(const In& in) noexcept;
   static void keep(In& in) noexcept;
+  static void skip_parcel(In& in) noexcept;
   static void give_back(In& in, std::uint32_t index) noexcept;
   static void give_back(In& in) noexcept;
-  Slot* take_slot(std::uint32_t& index) noexcept;
+  bool take_slot(std::uint32_t& index) noexcept;
 
   const std::unique_ptr<ShmWindow> window_;
   const std::vector<Member> members_;

@@ -5,26 +5,17 @@
 
 #include <random>
 
-#include "sim/sim.hpp"
+#include "common/sim_cases.hpp"
 
 namespace wring::sim {
 namespace {
 
+/// Short enough for one frame.
 std::vector<Call> make_calls(const char* algorithm, int size, std::uint64_t count, Dtype dtype, Op op, bool in_place) {
   std::mt19937_64 random(static_cast<std::uint64_t>(size) + count);
   std::normal_distribution<double> gauss;
-  codec::Spec none;
-  EXPECT_TRUE(codec::parse("none", none).ok());
-  std::vector<Call> calls(static_cast<std::size_t>(size));
-  for (Call& call : calls) {
-    call.problem = {.count = count, .dtype = dtype, .element_bytes = static_cast<std::uint32_t>(size_of(dtype)), .op = op,
-                    .opaque_id = 0, .size = size, .codec = none};
-    call.settings.algorithm = algorithm::find(algorithm);
-    call.in_place = in_place;
-    call.data.resize(count * size_of(dtype));
-    for (std::uint64_t i = 0; i < count; ++i) save(dtype, gauss(random), call.data.data() + i * size_of(dtype));
-  }
-  return calls;
+  return calls_of(problem_of(size, count, dtype, op, spec_of("none")), algorithm::find(algorithm),
+                  [&](int, std::uint64_t) { return gauss(random); }, in_place);
 }
 
 /// A channel without a short way.
