@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
   double *times[4], unused;
   for (int i = 0; i < 4; i++) times[i] = malloc(steps * sizeof *times[i]);
   if (sweeps == 0) {
-    sweeps = 10;
+    sweeps = 100;
     for (int i = 0; i < steps; i++) times[0][i] = time_step(1, 0, &unused), times[1][i] = time_step(0, 1, &unused);
     sweeps = (int)fmin(100000.0, fmax(1.0, 5.0 * sweeps * median(times[0], steps) / median(times[1], steps)));
   }
