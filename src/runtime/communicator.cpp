@@ -293,7 +293,7 @@ Status Communicator::run(CallPlan& plan, const void* send, void* recv, OpaqueRed
     Process::Lock lock(process_);
     if (!plan.idle.empty() && !process_.progress().busy()) {
       Execution& first = *plan.idle.back();
-      if (session_->exchange(session_->calls(), first, send, recv, opaque, oversubscribed_ ? 1 : kExchangePolls, waiter.status)) {
+      if (session_->exchange(session_->calls(), first, send, recv, opaque, exchange_polls(), waiter.status)) {
         count(first.counters());
         last_ = &plan;
         return waiter.status;

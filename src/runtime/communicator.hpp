@@ -129,6 +129,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Status measure_network();
   Status measure_link(plan::Link& link);
   Status time_calls(const plan::Problem& problem, const plan::Settings& settings, OpaqueReduce opaque, int calls, double& seconds);
+  void wait_on(Process::Lock& lock, const bool& over, std::uint64_t bytes) noexcept;
+  unsigned exchange_polls() const noexcept { return oversubscribed_ ? 1 : kExchangePolls; }
   std::unique_ptr<Execution> lease(CallPlan& plan);
   static std::size_t set_of(const CallKey& key) noexcept;
 

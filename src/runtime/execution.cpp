@@ -105,10 +105,10 @@ Status Execution::begin_steps() noexcept {
 
 // --- as an exchange ---------------------------------------------------------------------------------
 
-bool Execution::begin_exchange(const void* send, void* recv, StartId id, OpaqueReduce opaque) noexcept {
+bool Execution::begin_exchange(const void* send, void* recv, std::uint32_t lane, std::uint32_t start, OpaqueReduce opaque) noexcept {
   if (exchange_ == nullptr || opaque.calls_mpi) return false;
-  if (!exchange_->post(static_cast<const std::byte*>(send), static_cast<std::byte*>(recv), id.lane, id.start)) return false;
-  set_out(send, recv, id, opaque);
+  if (!exchange_->post(static_cast<const std::byte*>(send), static_cast<std::byte*>(recv), lane, start)) return false;
+  set_out(send, recv, {lane, start, 0}, opaque);
   exchanging_ = exchanged_ = true;
   tiles_left_ = 1;
   return true;
@@ -123,7 +123,8 @@ bool Execution::poll_exchange() noexcept {
   return true;
 }
 
-Status Execution::leave_exchange() noexcept {
+Status Execution::leave_exchange(std::uint64_t token) noexcept {
+  token_ = token;
   exchanging_ = exchanged_ = false;
   posted_ = true;
   const Status status = begin_steps();

@@ -69,11 +69,11 @@ class Execution {
   /// Begins a start. send may be recv (in place). no_memory if staging cannot be had.
   Status begin(const void* send, void* recv, StartId id, OpaqueReduce opaque) noexcept;
   /// The same for a start that can be one exchange (exchange.hpp). False, and nothing has begun, if it cannot.
-  bool begin_exchange(const void* send, void* recv, StartId id, OpaqueReduce opaque) noexcept;
+  bool begin_exchange(const void* send, void* recv, std::uint32_t lane, std::uint32_t start, OpaqueReduce opaque) noexcept;
   /// Whether an exchange is over now.
   bool poll_exchange() noexcept;
   /// Goes on without the exchange, as if after begin(): what has been sent and has come stays so.
-  Status leave_exchange() noexcept;
+  Status leave_exchange(std::uint64_t token) noexcept;
   bool exchanging() const noexcept { return exchanging_; }
   /// A frame of this start; the caller has compared the signature. Whether the message is kept.
   bool deliver(const codec::FrameHeader& header, const transport::Message& message) noexcept;

@@ -15,6 +15,8 @@ namespace {
 /// After so many exchanges the channel moves other things on.
 constexpr unsigned kExchangesAtOnce = 16;
 
+std::uint64_t token_of(std::size_t place) noexcept { return static_cast<std::uint64_t>(place) << kPlaceShift; }
+
 }  // namespace
 
 Session::Session(int rank, int size, std::uint64_t context, bool checksum)
@@ -79,26 +81,16 @@ Execution* Session::find_running(std::uint32_t lane, std::uint32_t start) noexce
 
 void Session::start(Lane& lane, Execution& execution, const void* send, void* recv, OpaqueReduce opaque,
                     Completion& completion) {
-  announce_empty_starts(lane);
-  leave_exchange();
-  std::size_t place = 0;
-  while (place < running_.size() && running_[place].execution != nullptr) ++place;
-  if (place == running_.size()) {
-    if (place == kMostPlaces) throw std::bad_alloc();
-    running_.emplace_back();
-  }
-  running_[place] = {&execution, &completion};
-  last_found_ = place;
-  if (++running_count_ == 1) deadline_ = 0;
   const bool begun = execution.exchanging();  // by exchange()
-  const std::uint32_t start = begun ? lane.next_start - 1 : lane.next_start++;
-  const StartId id{lane.id, start, static_cast<std::uint64_t>(place) << kPlaceShift};
-  if (begun || (running_count_ == 1 && quiet() && execution.begin_exchange(send, recv, id, opaque))) {
-    exchange_ = &execution;
+  if (begun || try_exchange(lane, execution, send, recv, opaque)) {
+    exchange_ = {&execution, &completion};
     exchange_polls_ = 0;
     return;
   }
-  const Status status = execution.begin(send, recv, id, opaque);
+  announce_empty_starts(lane);
+  leave_exchange();
+  const std::size_t place = enroll({&execution, &completion});
+  const Status status = execution.begin(send, recv, {lane.id, lane.next_start++, token_of(place)}, opaque);
   if (status.is_error()) fail_all(execution, status);
   if (dead_peer_ >= 0) {
     fail_all(execution, fail(Code::peer_failed, dead_peer_, "rank %d cannot be reached", dead_peer_));
@@ -108,18 +100,65 @@ void Session::start(Lane& lane, Execution& execution, const void* send, void* re
   reap();
 }
 
+/// A place among those that run.
+std::size_t Session::enroll(Running start) {
+  std::size_t place = 0;
+  while (place < running_.size() && running_[place].execution != nullptr) ++place;
+  if (place == running_.size()) {
+    if (place == kMostPlaces) throw std::bad_alloc();
+    running_.emplace_back();
+  }
+  running_[place] = start;
+  last_found_ = place;
+  if (++running_count_ == 1) deadline_ = 0;
+  return place;
+}
+
+// --- exchanges --------------------------------------------------------------------------------------
+
+/// Begins a start as an exchange, if it can be one, and nothing else is to be done.
+bool Session::try_exchange(Lane& lane, Execution& execution, const void* send, void* recv, OpaqueReduce opaque) noexcept {
+  if (running() > 0 || lane.empty_count > 0 || !quiet()) return false;
+  if (!execution.begin_exchange(send, recv, lane.id, lane.next_start, opaque)) return false;
+  ++lane.next_start;
+  return true;
+}
+
 bool Session::exchange(Lane& lane, Execution& execution, const void* send, void* recv, OpaqueReduce opaque, unsigned polls,
                        Status& status) noexcept {
-  if (running_count_ > 0 || lane.empty_count > 0 || !quiet()) return false;
-  if (!execution.begin_exchange(send, recv, {lane.id, lane.next_start, 0}, opaque)) return false;
-  ++lane.next_start;
+  if (!try_exchange(lane, execution, send, recv, opaque)) return false;
   for (; !execution.poll_exchange(); --polls) {
     if (polls == 0) return false;
   }
   if (execution.failed()) tell_failure(execution);
   status = execution.end();
-  if (++exchanges_ % kExchangesAtOnce == 0) (void)channel_->progress();
+  count_exchange();
   return true;
+}
+
+void Session::poll_exchange(unsigned polls) noexcept {
+  while (polls-- > 0 && exchanging() && !end_exchange()) {
+  }
+}
+
+/// Whether the exchange has ended now.
+bool Session::end_exchange() noexcept {
+  const Running start = exchange_;
+  if (!start.execution->poll_exchange()) return false;
+  exchange_ = {};
+  if (start.execution->failed()) {
+    (void)enroll(start);
+    tell_failure(*start.execution);
+    reap();
+  } else {
+    start.completion->completed(start.execution->end());
+  }
+  count_exchange();
+  return true;
+}
+
+void Session::count_exchange() noexcept {
+  if (++exchanges_ % kExchangesAtOnce == 0) (void)channel_->progress();
 }
 
 /// Whether nothing is known of other starts.
@@ -127,18 +166,21 @@ bool Session::quiet() const noexcept {
   return future_.empty() && future_notices_.empty() && notices_.empty() && dead_peer_ < 0;
 }
 
+/// Goes on with the exchange step by step, as with any other start.
 void Session::leave_exchange() noexcept {
-  if (exchange_ == nullptr) return;
-  Execution& execution = *exchange_;
-  exchange_ = nullptr;
-  if (!execution.exchanging()) return;
-  const Status status = execution.leave_exchange();
+  if (!exchanging()) return;
+  const Running start = exchange_;
+  exchange_ = {};
+  Execution& execution = *start.execution;
+  const Status status = execution.leave_exchange(token_of(enroll(start)));  // the only start: there is a place
   if (execution.failed()) {
     tell_failure(execution);
   } else if (status.is_error()) {
     fail_all(execution, status);
   }
 }
+
+// --- other starts -----------------------------------------------------------------------------------
 
 void Session::deliver_early_frames(const Lane& lane) noexcept {
   for (std::size_t i = 0; i < future_.size();) {
@@ -171,20 +213,12 @@ void Session::start_empty(Lane& lane) noexcept {
 }
 
 bool Session::progress() noexcept {
-  bool moved = false;
-  if (exchange_ != nullptr && exchange_->exchanging()) {
-    moved = exchange_->poll_exchange();
-    if (moved) {
-      if (exchange_->failed()) tell_failure(*exchange_);
-      reap();
-      if (++exchanges_ % kExchangesAtOnce != 0) return true;
-    } else if (++exchange_polls_ < kExchangePolls) {
-      return false;
-    } else {
-      leave_exchange();
-    }
+  if (exchanging()) {
+    if (end_exchange()) return true;
+    if (++exchange_polls_ < kExchangePolls) return false;
+    leave_exchange();
   }
-  moved = channel_->progress() || moved;
+  const bool moved = channel_->progress();
   if (running_count_ > 0) {
     for (const Running& r : running_) {
       if (r.execution != nullptr) r.execution->advance();
@@ -203,13 +237,12 @@ void Session::reap() noexcept {
     if (r.execution == nullptr || !r.execution->finished()) continue;
     running_[i] = {};
     --running_count_;
-    if (r.execution == exchange_) exchange_ = nullptr;
     r.completion->completed(r.execution->end());
   }
 }
 
 void Session::check_time(double seconds) noexcept {
-  if (seconds <= 0 || running_count_ == 0) return;
+  if (seconds <= 0 || running() == 0) return;
   leave_exchange();
   const double time = now();
   // Time in which nobody looked does not count: what has come meanwhile may have yet to be seen.
@@ -239,6 +272,7 @@ bool Session::sending() const noexcept {
 
 bool Session::on_message(const transport::Message& message) noexcept {
   ++arrivals_;
+  leave_exchange();  // what it waits for may be this
   codec::FrameHeader header;
   Status status = codec::unpack({message.header, transport::kHeaderBytes}, checksum_,
                                 {message.payload, message.payload_bytes}, header);
@@ -283,7 +317,6 @@ bool Session::on_data(const codec::FrameHeader& header, const transport::Message
     }
     return false;
   }
-  if (execution == exchange_) leave_exchange();
   if (execution->failed()) {
     ++dropped_;
     return false;
@@ -318,6 +351,7 @@ void Session::on_sent(std::uint64_t token, Status status) noexcept {
 void Session::on_peer_failed(int peer, Status status) noexcept {
   log(LogLevel::debug, "rank %d cannot be reached: %s", peer, status.what());
   dead_peer_ = peer;
+  leave_exchange();
   for (const Running& r : running_) {
     if (r.execution == nullptr || r.execution->failed()) continue;
     fail_all(*r.execution, fail(Code::peer_failed, peer, "rank %d cannot be reached: %s", peer, status.what()));

@@ -78,6 +78,8 @@ class Session final : public transport::Sink {
   void announce_empty_starts() noexcept;
   /// Moves things on, without blocking; whether anything happened.
   bool progress() noexcept;
+  /// The same for an exchange alone, looking up to `polls` times. Nothing where none runs.
+  void poll_exchange(unsigned polls) noexcept;
   /// Ends a running start with an error, here and on all ranks.
   void fail_all(Execution& execution, Status why) noexcept;
 
@@ -87,7 +89,7 @@ class Session final : public transport::Sink {
 
   /// Notices that are still on their way.
   bool telling() const noexcept { return notices_pending_ > 0; }
-  std::size_t running() const noexcept { return running_count_; }
+  std::size_t running() const noexcept { return running_count_ + (exchanging() ? 1 : 0); }
   bool sending() const noexcept;
   std::uint64_t dropped_frames() const noexcept { return dropped_; }
 
@@ -118,7 +120,12 @@ class Session final : public transport::Sink {
     Completion* completion = nullptr;
   };
 
+  std::size_t enroll(Running start);
   bool quiet() const noexcept;
+  bool exchanging() const noexcept { return exchange_.execution != nullptr; }
+  bool try_exchange(Lane& lane, Execution& execution, const void* send, void* recv, OpaqueReduce opaque) noexcept;
+  bool end_exchange() noexcept;
+  void count_exchange() noexcept;
   void leave_exchange() noexcept;
   Lane* find_lane(std::uint32_t id) noexcept;
   Execution* find_running(std::uint32_t lane, std::uint32_t start) noexcept;
@@ -148,7 +155,7 @@ class Session final : public transport::Sink {
   std::uint32_t last_lane_ = 0;               ///< highest id given so far
   std::vector<Running> running_;              ///< a send's token names the place
   std::size_t running_count_ = 0, last_found_ = 0;
-  Execution* exchange_ = nullptr;  ///< the only one that runs, as an exchange; null: none does
+  Running exchange_;               ///< the only one there is, not among them; null: there is none
   unsigned exchange_polls_ = 0;    ///< of it so far
   unsigned exchanges_ = 0;         ///< that are over
   int dead_peer_ = -1;  ///< some rank that cannot be reached any more

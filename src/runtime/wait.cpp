@@ -51,12 +51,17 @@ void relax() noexcept {
 }  // namespace
 
 void Communicator::wait(const bool& over, std::uint64_t bytes) noexcept {
+  Process::Lock lock(process_);
+  if (!over) session_->poll_exchange(exchange_polls());
+  if (!over || session_->telling()) wait_on(lock, over, bytes);
+}
+
+void Communicator::wait_on(Process::Lock& lock, const bool& over, std::uint64_t bytes) noexcept {
   const Patience& patience = oversubscribed_ ? kOversubscribed : one_host_ ? kNeighbours : bytes > kSmallBytes ? kNetworkLarge : kNetwork;
   const double timeout = config().timeout;
   Progress& others = process_.progress();
   int idle = 0;
   double idle_since = 0;  // only while a trace is kept
-  Process::Lock lock(process_);
   const Process::Waiting waiting(process_);
   while (!over) {
     bool moved = session_->progress();
