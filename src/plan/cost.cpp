@@ -46,6 +46,18 @@ bool CostModel::sends_partial_sums(const algorithm::Algorithm& algorithm) {
   return false;
 }
 
+/// Whether every rank just sends its contribution to all others (runtime/exchange.hpp), by the short way.
+bool CostModel::goes_at_once(const Problem& problem, const codec::Spec& codec, const Cast& actors,
+                             const Geometry& geometry) const {
+  if (problem.bytes() > settings_.network.short_way.most || settings_.checksum || codec.lossy()) return false;
+  if (geometry.tiles != 1 || geometry.slices != 1) return false;
+  return std::ranges::all_of(actors.programs(), [&](const algorithm::Program& p) {
+    return std::ssize(p.receives) == problem.size - 1 && std::ranges::all_of(p.receives, [&](const auto& r) {
+      return p.steps[r.step].content == algorithm::Content::contribution;
+    });
+  });
+}
+
 const Prediction& CostModel::simulated(const Candidate& c, std::uint64_t bytes) {
   const auto [entry, made] =
       simulated_.try_emplace({c.algorithm, c.codec.lossy(), c.segment_bytes, bytes});
@@ -71,7 +83,8 @@ const Prediction& CostModel::simulated(const Candidate& c, std::uint64_t bytes) 
                   .geometry = g,
                   .depth = depth,
                   .network = settings_.network,
-                  .processor = settings_.processor};
+                  .processor = settings_.processor,
+                  .at_once = goes_at_once(p, c.codec, actors, g)};
   const auto tiles =
       static_cast<std::uint32_t>(std::max<std::uint64_t>(1, kSteps / actors.steps()));
   return entry->second = simulate(actors, load, tiles);

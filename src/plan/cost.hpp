@@ -34,6 +34,8 @@ class CostModel {
 
  private:
   const Cast& cast(const algorithm::Algorithm& algorithm);
+  bool goes_at_once(const Problem& problem, const codec::Spec& codec, const Cast& actors,
+                    const Geometry& geometry) const;
 
   Problem problem_;
   const Settings& settings_;

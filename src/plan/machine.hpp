@@ -2,6 +2,8 @@
 // machine.hpp - what plans assume about links and processors where nobody has measured them.
 #pragma once
 
+#include <cstddef>
+
 namespace wring::plan {
 
 /// A link between two ranks, in the terms of the LogGP model (Alexandrov, Ionescu, Schauser and
@@ -13,6 +15,14 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
+/// Frames of up to so many bytes that every rank sends to all others at once, where all share memory
+/// (transport::ShortWay): a program that consists of nothing else runs without schedule.
+struct ShortWay {
+  std::size_t most = 0;  ///< bytes; 0: there is no such way
+  Link link{.latency = 0.08e-6, .bandwidth = 8e9, .overhead = 0.06e-6};
+  bool operator==(const ShortWay&) const = default;
+};
+
 /// Links of a communicator: all between nodes are taken to be alike, and all inside nodes.
 struct Network {
   /// Ethernet at 10 Gbit/s, of which tcp leaves 1.2 GB/s. 8 bytes between two hosts took 10.4 us
@@ -22,6 +32,7 @@ struct Network {
   /// Shared memory through mailboxes and slots: 8 bytes between two ranks of a host took 0.36 us.
   /// Every rank has one for itself.
   Link inside_node{.latency = 0.16e-6, .bandwidth = 8e9, .overhead = 0.1e-6};
+  ShortWay short_way;
   bool operator==(const Network&) const = default;
 };
 

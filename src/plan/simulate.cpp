@@ -171,7 +171,8 @@ class Simulation {
   /// Where only some of those whom an actor stands for cross, who waits for whom goes around: what
   /// a frame costs beside its bytes is what it costs on average.
   Link link_of(std::uint32_t rank, std::uint32_t step) const {
-    const Link &in = load_.network.inside_node, &out = load_.network.between_nodes;
+    const Link& in = load_.at_once ? load_.network.short_way.link : load_.network.inside_node;
+    const Link& out = load_.network.between_nodes;
     const std::uint32_t crossings = cast_.crossings(rank, step);
     if (crossings == 0) return in;
     const double part = crossings / static_cast<double>(cast_.ranks());
@@ -196,7 +197,7 @@ class Simulation {
         each = encoded ? encode_ + decode_ : copy_;
         break;
       case Step::Kind::keep:
-        each = copy_;
+        each = load_.at_once ? 0 : copy_;
         break;
       case Step::Kind::store:
         each = encoded ? decode_ : copy_;

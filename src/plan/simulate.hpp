@@ -18,6 +18,7 @@ struct Load {
   std::uint32_t depth;  ///< tiles in flight
   Network network;
   Processor processor;
+  bool at_once = false;  ///< goes network.short_way, and sums where the result is to be
 };
 
 struct Prediction {

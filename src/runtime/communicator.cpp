@@ -122,6 +122,7 @@ Status Communicator::open_transport() {
       boot.set_lock(nullptr);
     }
     if (status.ok()) {
+      settings_.network.short_way.most = channel->short_way() == nullptr ? 0 : channel->short_way()->most();
       session_->attach(std::move(channel));
       transport_ = t;
       transport_calls_mpi_ = t->caps().calls_mpi;

@@ -52,6 +52,11 @@ struct CachedCall {
   std::uint64_t used = 0;  ///< when, in calls
 };
 
+/// Links as they were measured: those of a communicator's ranks, and the same by the short way.
+struct MeasuredLinks {
+  plan::Link all, short_way;
+};
+
 /// Hangs on the caller's communicator as an attribute. Holds one communicator of its own with the same
 /// ranks. Made by the first call, which is collective; calls after that agree on nothing.
 class Communicator : public std::enable_shared_from_this<Communicator> {
@@ -127,7 +132,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Status open_transport();
   Status count_neighbours(transport::Bootstrap& boot);
   Status measure_network();
-  Status measure_link(plan::Link& link);
+  Status measure_links(MeasuredLinks& links);
   Status time_calls(const plan::Problem& problem, const plan::Settings& settings, OpaqueReduce opaque, int calls, double& seconds);
   void wait_on(Process::Lock& lock, const bool& over, std::uint64_t bytes) noexcept;
   unsigned exchange_polls() const noexcept { return oversubscribed_ ? 1 : kExchangePolls; }

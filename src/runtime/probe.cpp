@@ -37,7 +37,7 @@ constexpr double kSlowestRoundInside = 5e-6, kLeastBandwidthInside = 1e9;
 using Shape = std::tuple<int, int, int, const char*>;  // ranks, nodes, most ranks on one node, transport
 struct Known {
   std::mutex mutex;
-  std::map<Shape, plan::Link> links;
+  std::map<Shape, MeasuredLinks> links;
 };
 Known& known() {
   static Known k;
@@ -106,7 +106,7 @@ Status Communicator::time_calls(const plan::Problem& problem, const plan::Settin
   return {};
 }
 
-Status Communicator::measure_link(plan::Link& link) {
+Status Communicator::measure_links(MeasuredLinks& links) {
   const codec::Codec* none = codec::all().front();
   plan::Problem problem{.count = kSmallCount, .dtype = Dtype::f32, .element_bytes = 4, .op = Op::sum, .opaque_id = 0,
                         .size = size_, .codec = {.codec = none, .params = none->defaults},
@@ -114,9 +114,13 @@ Status Communicator::measure_link(plan::Link& link) {
   const algorithm::Layout layout = problem.layout();
   plan::Settings settings = settings_;
   double small = 0, large = 0;
-  settings.algorithm = algorithm::find("recursive_doubling");
+  const plan::ShortWay& short_way = settings_.network.short_way;
+  // What goes the short way says nothing about other frames: of two ranks the tree does not.
+  const bool by_tree = short_way.most > 0 && size_ == 2;
+  settings.algorithm = algorithm::find(by_tree ? "tree" : "recursive_doubling");
   WRING_TRY(time_calls(problem, settings, {}, kSmallCalls, small));
-  double round = rounded(small / slow_rounds(layout));
+  const int rounds = by_tree ? 2 : slow_rounds(layout);
+  double round = rounded(small / rounds);
 
   const auto ranks = static_cast<std::uint64_t>(size_);
   problem.count = kBandwidthBytes * ranks / (2 * (ranks - 1)) / sizeof(float);
@@ -131,7 +135,17 @@ Status Communicator::measure_link(plan::Link& link) {
     round = std::min(round, kSlowestRoundInside);
     bandwidth = std::max(bandwidth, kLeastBandwidthInside);
   }
-  link = {.latency = round * (1 - 2 * kOverheadShare), .bandwidth = bandwidth, .overhead = round * kOverheadShare};
+  // The time of a processor that ranks share was measured as it is shared.
+  const double sharing = settings_.processor.sharing;
+  links.all = {.latency = round * (1 - 2 * kOverheadShare), .bandwidth = bandwidth, .overhead = round * kOverheadShare / sharing};
+  if (short_way.most == 0) return {};
+  problem.count = kSmallCount;
+  settings.algorithm = algorithm::find("one_shot");
+  WRING_TRY(time_calls(problem, settings, {}, kSmallCalls, small));
+  // One latency, and a frame to and from each of the others, for which the processor only copies a line.
+  const double overhead = std::min(short_way.link.overhead, links.all.overhead), frames = 2.0 * (size_ - 1);
+  small = std::min(rounded(small), rounds * kSlowestRoundInside);
+  links.short_way = {.latency = std::max(small - frames * overhead * sharing, overhead), .bandwidth = bandwidth, .overhead = overhead};
   return {};
 }
 
@@ -139,22 +153,24 @@ Status Communicator::measure_network() {
   plan::Network& network = settings_.network;
   const algorithm::Layout layout(size_, nodes_);
   const Shape shape{size_, layout.nodes(), layout.ranks_on(layout.largest()), transport_->name};
-  plan::Link link;
+  MeasuredLinks links;
   int measured = 0;
   {
     std::lock_guard lock(known().mutex);
     if (const auto it = known().links.find(shape); it != known().links.end()) {
-      link = it->second;
+      links = it->second;
       measured = 1;
     }
   }
   // Rank 0 says whether to measure: others may have been in communicators that it was not in.
   WRING_TRY(mpi_status(PMPI_Bcast(&measured, 1, MPI_INT, 0, own_comm_), "MPI_Bcast"));
-  if (!measured) WRING_TRY(measure_link(link));
-  WRING_TRY(mpi_status(PMPI_Bcast(&link, sizeof link, MPI_BYTE, 0, own_comm_), "MPI_Bcast"));
+  if (!measured) WRING_TRY(measure_links(links));
+  WRING_TRY(mpi_status(PMPI_Bcast(&links, sizeof links, MPI_BYTE, 0, own_comm_), "MPI_Bcast"));
+  const plan::Link& link = links.all;
   (layout.nodes() == 1 ? network.inside_node : network.between_nodes) = link;
+  network.short_way.link = links.short_way;
   std::lock_guard lock(known().mutex);
-  known().links[shape] = link;
+  known().links[shape] = links;
   if (rank_ == 0 && !measured) {
     log(LogLevel::info, "measured between %d ranks over %s: latency %.2f us, overhead %.2f us, bandwidth %.3f GB/s", size_,
         transport_->name, link.latency * 1e6, link.overhead * 1e6, link.bandwidth * 1e-9);

@@ -49,6 +49,7 @@ plan::Settings settings_from_environment() {
   if (t == nullptr)
     throw std::invalid_argument("WRING_TRANSPORT=\"" + c.transport + "\" is not a transport");
   settings.max_payload = t->caps().max_payload;
+  if (c.shm) settings.network.short_way.most = transport::kShortBytes;  // where all ranks share a node
   return settings;
 }
 
@@ -92,6 +93,7 @@ void print_plan(const PlanRequest& request) {
     throw std::invalid_argument(std::string("--net: ") + status.what());
   }
   problem.nodes = algorithm::Nodes::blocks(problem.size, per_node);
+  if (problem.layout().nodes() > 1) settings.network.short_way.most = 0;
   if (request.ranks == 1) {
     if (request.json) throw std::invalid_argument("--json: one rank needs no table");
     std::printf("one rank: the input is the result\n");

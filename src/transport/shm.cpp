@@ -25,8 +25,6 @@ constexpr unsigned kRoundsBetween = 32;
 /// Rounds without result for which the channel underneath is looked at every time after its last
 /// use.
 constexpr int kRoundsAlert = 1000;
-/// Frames for the short way. Longer ones take so long to copy that the rest does not show.
-constexpr std::size_t kShortBytes = 16 * 1024;
 /// Microseconds asleep without any frame after which neighbours are looked up.
 constexpr int kLookUpAfter = 100000;
 

@@ -53,6 +53,10 @@ enum class Sent : std::uint8_t {
   failed,   ///< nothing was taken; the reason has been logged
 };
 
+/// Largest payload that memory shared by ranks takes the short way. Longer ones take so long to copy that the
+/// rest does not show.
+constexpr std::size_t kShortBytes = 16 * 1024;
+
 /// The short way of small frames, where a sender's next frame is the one that the receiver expects: no sink
 /// is called, and nothing is looked up.
 class ShortWay {

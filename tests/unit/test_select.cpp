@@ -89,6 +89,30 @@ TEST(Select, CostsGrowWithTheMessage) {
   }
 }
 
+TEST(Select, ShortWayIsWorthMoreThanSlices) {
+  Settings s;
+  for (const int size : {2, 3, 4, 8}) {
+    Problem p = sum_of_bytes(size, 4096, "none");
+    p.nodes = algorithm::Nodes::blocks(size, size);
+    const Candidate one_shot{algorithm::find("one_shot"), p.codec, 128 << 10}, ring{algorithm::find("ring"), p.codec, 128 << 10};
+    s.network.short_way.most = 0;
+    CostModel without(p, s);
+    const double before = without.seconds(one_shot, 4096), ring_before = without.seconds(ring, 4096);
+    s.network.short_way.most = 4096;
+    CostModel with(p, s);
+    EXPECT_LT(with.seconds(one_shot, 4096), before) << size;
+    EXPECT_EQ(with.seconds(ring, 4096), ring_before) << size;
+    EXPECT_EQ(with.seconds(one_shot, 8192), without.seconds(one_shot, 8192)) << "is too long for it";
+    // Checksums have to be computed on the way.
+    s.checksum = true;
+    EXPECT_EQ(CostModel(p, s).seconds(one_shot, 4096), before);
+    s.checksum = false;
+    if (size == 2) {
+      EXPECT_EQ(name_of_choice(choose(p, s)), "recursive_doubling + none");
+    }
+  }
+}
+
 TEST(Select, SaysWhenRawWouldWin) {
   Settings fast;
   fast.network.between_nodes = {.latency = 1e-6, .bandwidth = 50e9, .overhead = 0.2e-6};

@@ -47,12 +47,14 @@ Prediction predict(const Scenario& run) {
                         .nodes = run.nodes};
   const algorithm::Layout layout = problem.layout();
   const Geometry g = cut(problem.count, problem.codec.block(), a.slices(layout), run.segment / 4);
+  Network network;
+  network.between_nodes = run.link;
   return simulate(Cast(a, layout, run.all),
                   {.problem = problem,
                    .codec = problem.codec,
                    .geometry = g,
                    .depth = std::min(run.depth, g.tiles),
-                   .network = {.between_nodes = run.link},
+                   .network = network,
                    .processor = run.processor},
                   run.tiles);
 }
